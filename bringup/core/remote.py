@@ -1,0 +1,87 @@
+"""The narrow seam to a host. Check mode gets a `Reader`, which has no way to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .steps import Push, Run, Write
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a command ended. Output is text, undecodable bytes replaced."""
+
+    exit: int
+    stdout: str
+    stderr: str = ""
+    seconds: float = 0.0
+
+    def tail(self, lines: int = 10) -> str:
+        """Return the last lines of what it said, standard error last."""
+        return "\n".join((self.stdout + self.stderr).strip().splitlines()[-lines:])
+
+
+class Reader(Protocol):
+    """May look, cannot touch."""
+
+    def read(self, script: str, *, seconds: float) -> Result:
+        """Run a script that only reads (see core.script.compose). One round trip.
+
+        Raises Unreachable when the connection cannot be made or is lost.
+        """
+        ...
+
+
+class Remote(Reader, Protocol):
+    """May also change the host. Paths in actions gain the host's ``root:``."""
+
+    def run(self, action: Run, *, on_line: Callable[[str], None] | None = None) -> Result:
+        """Run one command; its exit code is data. Lines may be followed as they come."""
+        ...
+
+    def write(self, files: tuple[Write, ...]) -> None:
+        """Write files atomically, all in one streamed trip; raises CommandFailed."""
+        ...
+
+    def push(self, action: Push, *, on_bytes: Callable[[int], None] | None = None) -> None:
+        """Stream an archive, verify its sum, swap it in by rename."""
+        ...
+
+    def lock(self, details: str) -> AbstractContextManager[None]:
+        """Hold the host's lock for as long as the connection lives; raises LockHeld."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a run cost: connections, commands, bytes each way."""
+
+    connections: int = 0
+    commands: int = 0
+    sent: int = 0
+    received: int = 0
+
+
+class Fleet(Protocol):
+    """Hands out remotes; owns every connection and closes them all."""
+
+    def remote(self, name: str) -> Remote: ...
+
+    def traffic(self) -> dict[str, Traffic]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Lines:
+    """Cuts a stream of text into lines: feed pieces, get the whole lines."""
+
+    rest: str = field(default="")
+
+    def feed(self, piece: str) -> Iterator[str]:
+        """Yield every line that the piece completes."""
+        *whole, self.rest = (self.rest + piece).split("\n")
+        yield from whole

@@ -1,0 +1,1 @@
+"""Two front doors, invoke and click, derived from the same verbs."""

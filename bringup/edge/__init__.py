@@ -1,0 +1,1 @@
+"""The outside: files, SSH, templates. Effects live here and in flow."""

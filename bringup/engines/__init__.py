@@ -1,0 +1,1 @@
+"""One file an engine: settled knobs to argv and environment."""

@@ -1,0 +1,1 @@
+"""The practice fleet: bare hosts of described hardware on loopback."""

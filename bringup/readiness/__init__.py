@@ -1,0 +1,1 @@
+"""What etcd, frontend and worker logs say: stage, cause, remedy. Pure."""

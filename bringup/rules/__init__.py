@@ -1,0 +1,1 @@
+"""Tables of rows: checks of a host, choices for a deployment."""
