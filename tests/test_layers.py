@@ -1,0 +1,84 @@
+"""The layers of the house: who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "bringup"
+
+CORE = {"core"}
+PURE = {"probes", "rules", "engines", "steps", "readiness", "bundle", "image", "serve"}
+
+MAY: dict[str, set[str]] = {
+    "core": CORE,
+    **{room: CORE | {room} for room in PURE},
+    "rules": CORE | {"rules", "probes", "engines"},
+    "engines": CORE | {"engines", "probes", "rules"},
+    "bundle": CORE | {"bundle", "readiness", "steps"},
+    "image": CORE | {"image", "steps"},
+    "serve": CORE | {"serve", "readiness", "engines", "steps", "probes"},
+    "edge": CORE | PURE | {"edge"},
+    "lab": CORE | {"lab", "edge"},
+    "report": CORE | PURE | {"report"},
+    "flow": CORE | PURE | {"edge", "flow", "lab"},
+    "verbs": CORE | PURE | {"edge", "flow", "report", "lab", "verbs"},
+    "doors": CORE | {"verbs", "doors", "report"},
+    "__init__": set(),
+    "__main__": {"doors"},
+}
+
+LIBRARIES: dict[str, set[str]] = {
+    "edge": {"yaml", "pydantic", "jinja2", "fabric", "paramiko", "invoke", "ClusterShell"},
+    "lab": {"yaml", "pydantic", "asyncssh"},
+    "report": {"rich", "jinja2"},
+    "doors": {"click", "invoke", "rich"},
+}
+
+IMPURE = {"os", "io", "subprocess", "socket", "time", "random", "shutil", "tempfile", "threading"}
+
+
+def room(path: Path) -> str:
+    """Return the room of a module: a folder, or the part before the first underscore."""
+    top = path.relative_to(ROOT).parts[0]
+    name = top.removesuffix(".py")
+    return name if (ROOT / top).is_dir() or name.startswith("_") else name.split("_")[0]
+
+
+def imports(path: Path) -> set[str]:
+    """Return dotted names that a module imports, its own package's as ``bringup.ROOM``."""
+    package = ("bringup", *path.relative_to(ROOT).parts[:-1])
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            stem = ".".join((*base, node.module)) if node.module else ".".join(base)
+            found |= {stem} if node.module else {f"{stem}.{alias.name}" for alias in node.names}
+    return found
+
+
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_module_imports_only_what_its_layer_may(path: Path) -> None:
+    me = room(path)
+    assert me in MAY, f"{me} is no known room"
+    for name in imports(path):
+        first, *rest = name.split(".")
+        if first == "bringup" and rest:
+            assert rest[0].split("_")[0] in MAY[me] | {me}, f"{me} may not import {name}"
+        elif first != "bringup" and first not in sys.stdlib_module_names:
+            assert first in LIBRARIES.get(me, set()), f"{me} may not import {name}"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if room(p) in PURE | CORE], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_pure_rooms_import_nothing_that_acts(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & IMPURE
