@@ -1,0 +1,287 @@
+"""Decide what each RDMA device is for, and which ones belong to which GPU.
+
+Not every mlx5 device is a NIC: on HGX B200 and B300 some are management functions of the
+NVSwitches, which are ACTIVE and carry no traffic (IB-01; siderolabs/extensions#893). Evidence, in
+this order: the inventory's word, VPD, PCI functions of one chip, nearness to a GPU, rate and part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from .hca import GpuSlot, Hca, InfiniBand, Purpose, Sighting
+from .text import natural
+
+CLOSENESS = ("PIX", "PXB", "PHB", "NODE", "SYS")
+"""How near a device is to a GPU, nearest first, in the words of ``nvidia-smi topo -m``."""
+
+NEAR = ("PIX", "PXB")
+"""Levels at which data goes between GPU and NIC without passing the processor."""
+
+SLOW_ETHERNET_GB_S = 100
+"""An active Ethernet port below this rate is for management or storage on a GPU host."""
+
+BLUEFIELD = ("15b3:a2d6", "15b3:a2dc", "15b3:a2df")
+"""PCI ids of BlueField-2, -3 and -4 network functions."""
+
+Levels = Mapping[str, tuple[str, ...]]
+"""Levels of each device by name, in the order of the GPUs."""
+
+Verdict = tuple[Purpose, str]
+
+
+def classified(
+    devices: Iterable[Sighting], slots: Sequence[GpuSlot] = (), levels: Levels | None = None
+) -> InfiniBand:
+    """Return all devices in natural order, each with its purpose and evidence.
+
+    `levels` stands in for PCI paths where only ``topo -m`` told them.
+    """
+    seen = sorted(devices, key=lambda device: natural(device.name))
+    told = levels or {device.name: path_levels(device, slots) for device in seen}
+    purposes = _purposes(seen, told)
+    return assigned(
+        tuple(_hca(d, purposes[d.name], told.get(d.name, ())) for d in seen),
+        tuple(slot.bus_id for slot in slots),
+    )
+
+
+def reclassified(ib: InfiniBand, overrides: Mapping[str, Purpose]) -> InfiniBand:
+    """Return devices with the inventory's word on what they are for, by prefix of the PCI id."""
+    return assigned(tuple(_overridden(device, overrides) for device in ib.devices), ib.gpus)
+
+
+def relevelled(ib: InfiniBand, levels: Levels, gpus: tuple[str, ...]) -> InfiniBand:
+    """Return devices with the levels that ``topo -m`` told, and what follows from them."""
+    seen = tuple(_sighting(device) for device in ib.devices)
+    known = {d.name: d for d in ib.devices}
+    fresh = classified(seen, tuple(GpuSlot(bus) for bus in gpus), levels)
+    kept = tuple(
+        replace(d, purpose=known[d.name].purpose, why=known[d.name].why)
+        if known[d.name].purpose is Purpose.BRIDGE
+        else d
+        for d in fresh.devices
+    )
+    return assigned(kept, gpus)
+
+
+def _sighting(device: Hca) -> Sighting:
+    return Sighting(
+        device.name,
+        switch_management=device.purpose is Purpose.BRIDGE,
+        bus_id=device.bus_id,
+        part=device.part,
+        firmware=device.firmware,
+        numa=device.numa,
+        netdev=device.netdev,
+        port=device.port,
+        state=device.state,
+        physical=device.physical,
+        rate_gb_s=device.rate_gb_s,
+        link_layer=device.link_layer,
+        lid=device.lid,
+        sm_lid=device.sm_lid,
+    )
+
+
+def _overridden(device: Hca, overrides: Mapping[str, Purpose]) -> Hca:
+    prefixes = [prefix for prefix in overrides if device.bus_id.startswith(prefix)]
+    if not device.bus_id or not prefixes:
+        return device
+    longest = max(prefixes, key=len)
+    return replace(device, purpose=overrides[longest], why=f"inventory: PCI {longest}")
+
+
+def _hca(seen: Sighting, verdict: Verdict, levels: tuple[str, ...]) -> Hca:
+    return Hca(
+        seen.name,
+        verdict[0],
+        state=seen.state,
+        physical=seen.physical,
+        rate_gb_s=seen.rate_gb_s,
+        link_layer=seen.link_layer,
+        bus_id=seen.bus_id,
+        numa=seen.numa,
+        firmware=seen.firmware,
+        why=verdict[1],
+        port=seen.port,
+        netdev=seen.netdev,
+        part=seen.part,
+        lid=seen.lid,
+        sm_lid=seen.sm_lid,
+        levels=levels,
+    )
+
+
+def path_levels(device: Sighting, slots: Sequence[GpuSlot]) -> tuple[str, ...]:
+    """Return how near a device is to each GPU by the PCI paths of both; () without a path."""
+    if not device.path or not all(slot.path for slot in slots):
+        return ()
+    return tuple(_level(device, slot) for slot in slots)
+
+
+def _level(device: Sighting, slot: GpuSlot) -> str:
+    one, other = _bridges(device.path), _bridges(slot.path)
+    shared = 0
+    for mine, its in zip(one, other, strict=False):
+        if mine != its:
+            break
+        shared += 1
+    if shared == 0:
+        is_same_node = device.numa is not None and device.numa == slot.numa
+        return "NODE" if is_same_node else "SYS"
+    if shared == 1:
+        return "PHB"
+    return "PIX" if max(len(one), len(other)) - shared <= 2 else "PXB"
+
+
+def _bridges(path: str) -> tuple[str, ...]:
+    """Return the PCI part of a sysfs path, root bus first."""
+    parts = tuple(path.strip("/").split("/"))
+    start = next((i for i, part in enumerate(parts) if part.startswith("pci")), len(parts))
+    return parts[start:]
+
+
+def _purposes(seen: Sequence[Sighting], levels: Levels) -> dict[str, Verdict]:
+    """Return a purpose for every device: sure signs first, then what is left by comparison."""
+    slots = _slots(seen)
+    sure = {d.name: verdict for d in seen if (verdict := _by_sign(d, slots[d.name]))}
+    left = [device for device in seen if device.name not in sure]
+    near = [device for device in left if _nearest(levels.get(device.name, ())) in NEAR]
+    compare = _beside_gpus(near, levels) if near else _by_part(left, slots)
+    verdicts = {**sure, **{device.name: compare(device) for device in left}}
+    return _without_slow(seen, verdicts)
+
+
+def _slots(seen: Sequence[Sighting]) -> dict[str, tuple[Sighting, ...]]:
+    """Return, for each device, all functions of its PCI slot, itself included."""
+
+    def slot(device: Sighting) -> str:
+        return device.bus_id.rpartition(".")[0] or device.name
+
+    return {d.name: tuple(o for o in seen if slot(o) == slot(d)) for d in seen}
+
+
+def _by_sign(device: Sighting, functions: tuple[Sighting, ...]) -> Verdict | None:
+    if device.switch_management:
+        return Purpose.BRIDGE, "VPD says SW_MNG"
+    if device.is_virtual:
+        return Purpose.STORAGE, "virtual function of another device"
+    if _looks_like_bridge(device, functions):
+        return Purpose.BRIDGE, f"{len(functions)} InfiniBand functions in one PCI slot, no VPD read"
+    if _is_slow_ethernet(device):
+        return Purpose.STORAGE, f"Ethernet at {device.rate_gb_s:g} Gb/s"
+    return None
+
+
+def _looks_like_bridge(device: Sighting, functions: tuple[Sighting, ...]) -> bool:
+    """Without VPD: a NIC has at most two functions, an NVSwitch bridge chip shows more."""
+    if device.switch_management is not None or device.link_layer == "Ethernet":
+        return False
+    return len(functions) > 2 and len({f.image_guid for f in functions}) == 1
+
+
+def _is_slow_ethernet(device: Sighting) -> bool:
+    rate = device.rate_gb_s
+    is_up = device.state == "ACTIVE" and device.link_layer == "Ethernet"
+    return is_up and rate is not None and rate < SLOW_ETHERNET_GB_S
+
+
+def _beside_gpus(near: Sequence[Sighting], levels: Levels) -> Callable[[Sighting], Verdict]:
+    names = {device.name for device in near}
+
+    def compare(device: Sighting) -> Verdict:
+        level = _nearest(levels.get(device.name, ()))
+        if device.name in names:
+            return Purpose.COMPUTE, f"{level} to a GPU"
+        return Purpose.STORAGE, f"no GPU nearer than {level or 'unknown'}, unlike {near[0].name}"
+
+    return compare
+
+
+def _by_part(
+    left: Sequence[Sighting], slots: Mapping[str, tuple[Sighting, ...]]
+) -> Callable[[Sighting], Verdict]:
+    """Without a near device: one function on its card speaks for compute, where any is such."""
+    single = [d for d in left if len(slots[d.name]) == 1 and not _is_bluefield(d)]
+
+    def compare(device: Sighting) -> Verdict:
+        if not single or device in single:
+            return Purpose.COMPUTE, "no sign of another purpose"
+        if _is_bluefield(device):
+            return Purpose.STORAGE, f"BlueField, unlike {single[0].name}"
+        return Purpose.STORAGE, f"shares its card with another function, unlike {single[0].name}"
+
+    return compare
+
+
+def _is_bluefield(device: Sighting) -> bool:
+    return device.part in BLUEFIELD or "bluefield" in device.model.lower()
+
+
+def _without_slow(seen: Sequence[Sighting], verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
+    """An active device at less than half of the fastest compute device's rate is not one."""
+    rates = {
+        d.name: d.rate_gb_s
+        for d in seen
+        if verdicts[d.name][0] is Purpose.COMPUTE and d.state == "ACTIVE" and d.rate_gb_s
+    }
+    fastest = max(rates, key=lambda name: rates[name], default="")
+    slow = {name: rate for name, rate in rates.items() if rate < rates[fastest] / 2}
+    layers = {d.name: d.link_layer for d in seen}
+    return verdicts | {
+        name: (Purpose.STORAGE, f"{rate:g} Gb/s, {fastest} has {rates[fastest]:g}")
+        for name, rate in slow.items()
+        if layers[name] != layers[fastest]
+    }
+
+
+def _nearest(levels: Iterable[str]) -> str:
+    known = [level for level in levels if level in CLOSENESS]
+    return min(known, key=CLOSENESS.index, default="")
+
+
+def assigned(devices: tuple[Hca, ...], gpus: tuple[str, ...]) -> InfiniBand:
+    """Return devices with each GPU's own: nearest pair first, one each, then a share of the rest.
+
+    A device that is farther than PXB is no second rail; where devices are fewer than GPUs, the
+    GPUs left over share the nearest one.
+    """
+    compute = [d for d in devices if d.purpose is Purpose.COMPUTE and d.levels]
+    count = max((len(d.levels) for d in compute), default=0)
+    rails: dict[int, tuple[str, ...]] = {}
+    free = list(compute)
+    while free:
+        turn = _one_each(free, range(count), CLOSENESS if not rails else NEAR)
+        if not turn:
+            break
+        rails = {g: rails.get(g, ()) + ((turn[g],) if g in turn else ()) for g in range(count)}
+        free = [d for d in free if d.name not in turn.values()]
+    nearest = {gpu: names[0] for gpu, names in rails.items() if names}
+    left = [gpu for gpu in range(count) if gpu not in nearest]
+    nearest |= {g: name for g in left if (name := _closest(compute, g))}
+    return InfiniBand(devices, dict(sorted(nearest.items())), rails, gpus)
+
+
+def _one_each(
+    devices: Sequence[Hca], gpus: Iterable[int], allowed: Sequence[str]
+) -> dict[int, str]:
+    """Pair greedily: the nearest pair first, then lower GPU index, then natural name order."""
+    pairs = sorted(
+        (CLOSENESS.index(device.levels[gpu]), gpu, natural(device.name), device.name)
+        for gpu in gpus
+        for device in devices
+        if gpu < len(device.levels) and device.levels[gpu] in allowed
+    )
+    chosen: dict[int, str] = {}
+    for _, gpu, _, name in pairs:
+        if gpu not in chosen and name not in chosen.values():
+            chosen[gpu] = name
+    return chosen
+
+
+def _closest(devices: Sequence[Hca], gpu: int) -> str:
+    known = [d for d in devices if gpu < len(d.levels) and d.levels[gpu] in CLOSENESS]
+    best = min(known, key=lambda d: CLOSENESS.index(d.levels[gpu]), default=None)
+    return best.name if best else ""
