@@ -1,1 +1,4 @@
-"""Second sources: readers of what tools print where the probe reads files. Pure, never raise."""
+"""Pure parsers of what tools print, one file a tool. They name no thresholds and judge nothing.
+
+None raises, whatever the text is: words that cannot be read are left out or kept as printed.
+"""
