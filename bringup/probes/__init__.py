@@ -18,9 +18,10 @@ ALL: tuple[Probe[Any], ...]  # Any: each probe fills a type of its own
 @cache
 def collect() -> tuple[Probe[Any], ...]:
     """Return the probes of all modules here, imported on first use to keep start-up short."""
-    names = sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.ispkg)
+    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.ispkg)
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return tuple(probe for module in modules for probe in _probes_of(vars(module)))
+    found = (probe for module in modules for probe in _probes_of(vars(module)))
+    return tuple(dict.fromkeys(found))  # a module may pass on another's probe
 
 
 def _probes_of(names: dict[str, Any]) -> tuple[Probe[Any], ...]:
