@@ -1,0 +1,46 @@
+"""What both doors do with a parsed command: make the screen, act, turn errors into exit codes."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.errors import Exit, Interrupted, ToolError
+from ..core.verb import Help, Option, Verb, options
+from ..report_screen import Screen, screen_for
+
+COMMON = (
+    Option("json", bool, False, Help("print JSON, one object a line, instead of text")),
+    Option("debug", bool, False, Help("show the traceback of an error")),
+)
+"""Options of every verb, added by the doors."""
+
+
+def perform(verb: Verb, values: Mapping[str, Any]) -> int:
+    """Run a verb with parsed values and return its exit code; every ToolError becomes one."""
+    screen = screen_for(as_json=bool(values.get("json")))
+    names = [option.name for option in options(verb)]
+    try:
+        return int(verb.act(screen, **{name: _frozen(values[name]) for name in names}))
+    except ToolError as error:
+        return _failed(screen, error, debug=bool(values.get("debug")))
+    except KeyboardInterrupt:
+        what_next = "run the same command again: what was done already is found and kept"
+        return _failed(screen, Interrupted("interrupted", remedy=what_next), debug=False)
+    finally:
+        screen.close()
+
+
+def _failed(screen: Screen, error: ToolError, *, debug: bool) -> int:
+    screen.fail(error)
+    if debug:
+        traceback.print_exception(error)
+    return int(error.code)
+
+
+def _frozen(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+__all__ = ["COMMON", "Exit", "perform"]

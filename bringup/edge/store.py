@@ -1,0 +1,81 @@
+"""What the controller keeps: facts with their age, receipts, saved plans. Plain files, atomic."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import UsageError
+
+
+def write_atomic(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Write a file whole or not at all: staged beside it, flushed to disk, renamed over it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    staged = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        staged.chmod(mode)
+        staged.replace(path)
+    except BaseException:
+        staged.unlink(missing_ok=True)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The state folder (`.bringup` by default). Names of hosts are checked by the inventory."""
+
+    folder: Path
+
+    def save_facts(self, host: str, raw: str, *, stamp: str) -> Path:
+        """Keep the newest raw answer of a host, and the moment it was given (ISO 8601, UTC)."""
+        path = self.folder / "facts" / host / "probe.txt"
+        write_atomic(path, f"# bringup.answer/1 host={host} at={stamp}\n{raw}".encode())
+        return path
+
+    def save_receipt(self, host: str, document: dict[str, Any], *, stamp: str) -> Path:
+        """Keep a receipt under its moment; receipts are never overwritten."""
+        name = stamp.replace("-", "").replace(":", "")
+        path = self.folder / "receipts" / host / f"{name}.json"
+        count = 1
+        while path.exists():
+            path = path.with_name(f"{name}-{count}.json")
+            count += 1
+        write_atomic(path, _json(document))
+        return path
+
+    def receipts(self, host: str) -> tuple[Path, ...]:
+        """Return the receipts of a host, oldest first."""
+        return tuple(sorted((self.folder / "receipts" / host).glob("*.json")))
+
+
+def save_document(path: Path, document: dict[str, Any]) -> None:
+    """Write a document as indented JSON."""
+    write_atomic(path, _json(document))
+
+
+def load_document(path: Path, schema: str) -> dict[str, Any]:
+    """Read a JSON document of one schema; raises UsageError for any other."""
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != schema:
+        raise UsageError(
+            f"cannot read {path}: its schema is {found!r}, not {schema!r}",
+            remedy="use the version of bringup that wrote it, or make it anew",
+        )
+    return dict(document)
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()

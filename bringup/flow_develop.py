@@ -1,0 +1,90 @@
+"""Run the project's own proofs: format, lint, types, tests, on a machine made ready for them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from .core.errors import Exit, UsageError
+
+ROOT = Path(__file__).parent.parent
+
+PACKAGES = {
+    "sshd": "openssh-server",
+    "ssh": "openssh-client",
+    "dockerd": "docker.io",
+    "ip": "iproute2",
+    "iptables": "iptables",
+    "busybox": "busybox-static",
+    "zstd": "zstd",
+    "skopeo": "skopeo",
+    "docker-registry": "docker-registry",
+    "etcd": "etcd-server",
+    "etcdctl": "etcd-client",
+    "nats-server": "nats-server",
+    "dash": "dash",
+    "sudo": "sudo",
+}
+"""A program that tests run, and the Debian package that brings it."""
+
+PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "lint": (("ruff", "format", "--check", "--quiet", "."), ("ruff", "check", "--quiet", ".")),
+    "types": (("mypy",),),
+    "tests": (("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup"),),
+}
+
+
+def missing() -> tuple[str, ...]:
+    """Return the programs that tests run and this machine lacks."""
+    places = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
+    return tuple(name for name in PACKAGES if shutil.which(name, path=places) is None)
+
+
+def prove(say: Callable[[str], None], *, only: str, install: bool, select: str) -> Exit:
+    """Run the parts in order; stop at the first that fails. Raises UsageError for no such part."""
+    if only and only not in PARTS:
+        raise UsageError(f"cannot run {only!r}", remedy=f"choose one of: {', '.join(PARTS)}")
+    if only in ("", "tests"):
+        prepare(say, install=install)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for name in [only] if only else list(PARTS):
+        for words in PARTS[name]:
+            more = ("-k", select) if name == "tests" and select else ()
+            say(f"{name}: {' '.join((*words, *more))}")
+            if subprocess.run((*words, *more), cwd=ROOT, env=environment, check=False).returncode:
+                return Exit.FAILED
+    return Exit.DONE
+
+
+def prepare(say: Callable[[str], None], *, install: bool) -> None:
+    """Install what tests need where that is possible; say what will be left out where it is not."""
+    names = missing()
+    if not names:
+        return
+    packages = sorted({PACKAGES[name] for name in names})
+    if install and os.geteuid() == 0 and shutil.which("apt-get"):
+        say(f"installing for the tests: {' '.join(packages)}")
+        _apt("update", "-q")
+        _apt("install", "-q", "-y", "--no-install-recommends", *packages)
+        return
+    say(f"tests that need {', '.join(names)} are left out")
+    say(f"to run them too, as root: apt-get install {' '.join(packages)}")
+
+
+def _apt(*words: str) -> None:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    lock = ("-o", "DPkg::Lock::Timeout=300")
+    done = subprocess.run(
+        ("apt-get", *lock, *words), env=environment, check=False, capture_output=True
+    )
+    if done.returncode:
+        said = (done.stdout + done.stderr).decode(errors="replace")
+        raise UsageError(
+            f"cannot install packages for the tests: apt-get exit {done.returncode}",
+            said=said,
+            remedy="mend what apt-get says, or run with --no-install",
+        )

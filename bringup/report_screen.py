@@ -1,0 +1,169 @@
+"""The one door to the terminal: a live view for people, plain lines elsewhere, or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from .core.document import plain
+from .core.errors import Exit, ToolError
+from .core.event import Event
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.status import Status
+
+
+class Screen(Protocol):
+    """Where a verb shows what it does. People see `show`, machines see `emit`."""
+
+    def show(self, *views: RenderableType) -> None:
+        """Show text, tables and the like to people."""
+        ...
+
+    def emit(self, document: Mapping[str, Any]) -> None:
+        """Give one JSON object, on one line, to machines."""
+        ...
+
+    def tell(self, event: Event) -> None:
+        """Tell of progress."""
+        ...
+
+    def fail(self, error: ToolError) -> None:
+        """Show an error in full."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        ...
+
+
+class JsonScreen:
+    """One object a line on standard output; progress and errors are objects too."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        self._lock = threading.Lock()
+
+    def show(self, *views: RenderableType) -> None:
+        """Nothing: views are for people."""
+
+    def emit(self, document: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._out.write(json.dumps(plain(document), ensure_ascii=False) + "\n")
+            self._out.flush()
+
+    def tell(self, event: Event) -> None:
+        self.emit({"schema": "bringup.event/1", **plain(event)})
+
+    def fail(self, error: ToolError) -> None:
+        self.emit(error_document(error))
+
+    def close(self) -> None:
+        """Nothing to restore."""
+
+
+class PeopleScreen:
+    """Rich on a terminal, plain lines elsewhere; progress goes to standard error."""
+
+    def __init__(self, out: TextIO | None = None, error: TextIO | None = None) -> None:
+        self._out, self._error = out or sys.stdout, error or sys.stderr
+        self._console: Console | None = None
+        self._status: Status | None = None
+        self._doing: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def console(self) -> Console:
+        if self._console is None:
+            from rich.console import Console
+
+            width = None if self._out.isatty() else 100
+            self._console = Console(file=self._out, width=width, highlight=False, soft_wrap=False)
+        return self._console
+
+    def show(self, *views: RenderableType) -> None:
+        with self._lock:
+            for view in views:
+                self.console.print(view)
+
+    def emit(self, document: Mapping[str, Any]) -> None:
+        """Nothing: documents are for machines."""
+
+    def tell(self, event: Event) -> None:
+        with self._lock:
+            if self._out.isatty():
+                self._update(event)
+            else:
+                share = "" if event.share is None else f" {event.share:.0%}"
+                self._error.write(f"{event.host}  {event.stage}{share}  {event.text}\n")
+                self._error.flush()
+
+    def _update(self, event: Event) -> None:
+        if event.is_end:
+            self._doing.pop(event.host, None)
+        else:
+            self._doing[event.host] = f"{event.stage} {event.text}".strip()
+        if self._status is None:
+            self._status = self.console.status("")
+            self._status.start()
+        self._status.update(_folded(self._doing))
+        if not self._doing:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def fail(self, error: ToolError) -> None:
+        from .report_error import error_view
+
+        with self._lock:
+            self._stop()
+            from rich.console import Console
+
+            Console(file=self._error, width=self.console.width, highlight=False).print(
+                error_view(error)
+            )
+
+    def close(self) -> None:
+        self._stop()
+
+
+def _folded(doing: Mapping[str, str]) -> str:
+    """Return one line for all hosts at work: how many do what."""
+    stages: dict[str, list[str]] = {}
+    for host, what in doing.items():
+        stages.setdefault(what, []).append(host)
+    parts = (
+        f"{what}: {', '.join(hosts) if len(hosts) < 4 else f'{len(hosts)} hosts'}"
+        for what, hosts in sorted(stages.items())
+    )
+    return " · ".join(parts)
+
+
+def error_document(error: ToolError) -> dict[str, Any]:
+    """Return an error as plain data."""
+    return {
+        "schema": "bringup.error/1",
+        "host": error.host,
+        "step": error.step,
+        "error": type(error).__name__,
+        "message": error.message,
+        "said": error.said,
+        "remedy": error.remedy,
+        "exit": int(error.code),
+        **{name: getattr(error, name) for name in ("ran", "exit_code") if hasattr(error, name)},
+    }
+
+
+def screen_for(*, as_json: bool) -> Screen:
+    """Return the screen that a run wants."""
+    return JsonScreen() if as_json else PeopleScreen()
+
+
+__all__ = ["Exit", "JsonScreen", "PeopleScreen", "Screen", "error_document", "screen_for"]

@@ -1,0 +1,12 @@
+"""The public verbs, one typed function each. Heavy imports wait until a verb acts."""
+
+from __future__ import annotations
+
+from ..core.verb import Verb
+
+
+def collect() -> tuple[Verb, ...]:
+    """Return every verb in the order of the table of contents."""
+    from . import develop
+
+    return (*develop.VERBS,)
