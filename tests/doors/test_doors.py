@@ -1,0 +1,133 @@
+"""Both doors offer the same verbs, options and exit codes, from one declaration."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bringup.core.errors import Blocked, Exit, UsageError
+from bringup.core.verb import Help, Verb, options
+from bringup.doors import cli
+from bringup.doors import invoke as tasks
+from bringup.doors.run import COMMON, perform
+from bringup.report_screen import Screen
+from bringup.verbs import collect
+
+ROOT = Path(__file__).parents[2]
+VERBS = {verb.name: verb for verb in collect()}
+
+
+def sample(
+    screen: Screen,
+    rule: Annotated[str, Help("a rule")],
+    *,
+    host: Annotated[tuple[str, ...], Help("hosts")] = (),
+    check: Annotated[bool, Help("look only")] = False,
+    seconds: Annotated[int, Help("a limit")] = 5,
+) -> Exit:
+    """Do a thing.
+
+    At length.
+    """
+    if rule == "bad":
+        raise UsageError("cannot do it", host="h1", step="s", said="a\nb", remedy="do this")
+    screen.emit({"rule": rule, "host": host, "check": check, "seconds": seconds})
+    return Exit.WOULD_CHANGE if check else Exit.DONE
+
+
+SAMPLE = Verb("room.sample", sample)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_and_option_has_help(name: str) -> None:
+    verb = VERBS[name]
+    assert verb.summary.endswith("."), f"{name}: the docstring opens with a whole sentence"
+    assert all(option.help.text for option in options(verb))
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_both_doors_offer_the_same_options(name: str) -> None:
+    verb = VERBS[name]
+    task = tasks.task(verb)
+    invoke_names = {argument.names[0].replace("-", "_") for argument in task.get_arguments()}
+    click_names = {parameter.name for parameter in cli.command(verb).params}
+    assert invoke_names == click_names == {o.name for o in (*options(verb), *COMMON)}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_no_option_has_a_short_flag(name: str) -> None:
+    for argument in tasks.task(VERBS[name]).get_arguments():
+        assert all(len(flag) > 1 for flag in argument.names)
+
+
+def test_click_hands_over_what_was_typed() -> None:
+    done = CliRunner().invoke(cli.command(SAMPLE), ["r1", "--host", "a", "--host", "b", "--json"])
+    assert done.output == '{"rule": "r1", "host": ["a", "b"], "check": false, "seconds": 5}\n'
+    assert done.exit_code == 0
+
+
+def test_exit_codes_come_through() -> None:
+    assert CliRunner().invoke(cli.command(SAMPLE), ["r", "--check"]).exit_code == 5
+    assert CliRunner().invoke(cli.command(SAMPLE), ["bad"]).exit_code == 2
+    assert CliRunner().invoke(cli.command(SAMPLE), []).exit_code == 2
+
+
+def test_an_error_is_shown_with_place_words_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"rule": "bad", "host": (), "check": False, "seconds": 1}
+    assert perform(SAMPLE, values) == Exit.USAGE
+    text = capsys.readouterr().err
+    for part in ("h1", "cannot do it", "said", "do this"):
+        assert part in text
+
+
+def test_an_error_is_one_json_object_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"rule": "bad", "host": (), "check": False, "seconds": 1, "json": True}
+    perform(SAMPLE, values)
+    out = capsys.readouterr().out
+    assert '"error": "UsageError"' in out
+    assert '"exit": 2' in out
+
+
+def invoke(*words: str) -> subprocess.CompletedProcess[str]:
+    program = "from invoke.main import program; program.run()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_invoke_lists_every_verb_with_its_summary() -> None:
+    text = invoke("--list").stdout
+    for verb in VERBS.values():
+        assert verb.summary[:30] in text
+
+
+HEAVY = ("fabric", "paramiko", "jinja2", "pydantic", "rich", "asyncssh", "ClusterShell")
+
+
+@pytest.mark.parametrize("door", ["import bringup.doors.cli as c; c.group()", "import tasks"])
+def test_opening_a_door_loads_nothing_heavy(door: str) -> None:
+    program = f"import sys; {door}; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_blocked_changes_nothing_and_exits_four() -> None:
+    assert Blocked("cannot").code == 4
+
+
+def test_every_verb_is_a_click_command() -> None:
+    group = cli.group()
+    assert isinstance(group, click.Group)
+    assert set(group.commands) == set(VERBS)
