@@ -1,13 +1,14 @@
-"""Host memory, for the hierarchical cache."""
+"""Host memory, for the hierarchical cache, and the memory that processes share."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from ..core.facts import Probe, looked
+from ..core.facts import Probe
 from ..core.reading import Known, Reading, Unknown
 from ..core.script import Section
+from .text import answered, first, told, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,26 +18,98 @@ class Memory:
     total_mib: int
     available_mib: int
     swap_total_mib: int | None = None
-    hugepages_mib: int | None = None
+    hugepages_mib: int | None = None  # reserved for huge pages, used or not
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """The host's /dev/shm, in MiB."""
+
+    total_mib: int
+    free_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryErrors:
+    """Memory errors that the kernel counted since boot (EDAC), over all controllers."""
+
+    corrected: int
+    uncorrected: int
 
 
 def parse(section: Section) -> Reading[Memory]:
-    """Return memory from the text of /proc/meminfo, whole or some of its lines."""
-    answer = looked(section, absent=())
+    """Read /proc/meminfo."""
+    answer = answered(section)
     if not isinstance(answer, Known):
         return answer
-    kib = {name: int(size) for name, size in re.findall(r"(?m)^(\w+):\s+(\d+) kB", section.text)}
+    kib = {name: int(size) for name, size in re.findall(_KIB, answer.value, re.MULTILINE)}
     if "MemTotal" not in kib or "MemAvailable" not in kib:
         return Unknown("/proc/meminfo lacks MemTotal or MemAvailable", section.first)
-    pages = re.search(r"(?m)^HugePages_Total:\s+(\d+)", section.text)
+    pages = re.search(r"^HugePages_Total:\s+([0-9]{1,9})\s*$", answer.value, re.MULTILINE)
     size = kib.get("Hugepagesize")
     memory = Memory(
         kib["MemTotal"] // 1024,
         kib["MemAvailable"] // 1024,
-        swap_total_mib=kib["SwapTotal"] // 1024 if "SwapTotal" in kib else None,
-        hugepages_mib=int(pages[1]) * size // 1024 if pages and size else None,
+        kib["SwapTotal"] // 1024 if "SwapTotal" in kib else None,
+        int(pages[1]) * size // 1024 if pages and size else None,
     )
-    return Known(memory, f"MemAvailable {memory.available_mib} MiB of {memory.total_mib} MiB")
+    line = f"MemAvailable {memory.available_mib} MiB of {memory.total_mib} MiB"
+    return Known(memory, line)
 
 
-PROBE = Probe("memory", Memory, "cat /proc/meminfo", parse, volatile=True)
+_KIB = r"^([A-Za-z_()]+):\s+([0-9]{1,15}) kB\s*$"
+
+SHARED = r"""
+[ -d "$R/dev/shm" ] || { echo "absent: no folder /dev/shm"; exit 3; }
+df -kP "$R/dev/shm"
+"""
+
+
+def parse_shared(section: Section) -> Reading[SharedMemory]:
+    """Read the last line of ``df -kP``."""
+    answer = answered(section)
+    if not isinstance(answer, Known):
+        return answer
+    words = answer.value.split("\n")[-1].split() if answer.value else []
+    words = words or next(iter(answer.value.split("\n")[-2:-1]), "").split()
+    numbers = [whole(word) for word in words[1:4]]
+    if len(words) < 6 or numbers[0] is None or numbers[2] is None:
+        return Unknown("df says nothing of /dev/shm", section.first)
+    return Known(SharedMemory(numbers[0] // 1024, numbers[2] // 1024), " ".join(words))
+
+
+EDAC = r"""
+d=$R/sys/devices/system/edac/mc
+[ -d "$R/sys/devices/system" ] || { echo "no /sys/devices/system"; exit 4; }
+[ -d "$d" ] || { echo "absent: the kernel counts no memory errors (no EDAC)"; exit 3; }
+for f in "$d"/mc[0-9]*; do
+  [ -d "$f" ] || continue
+  for k in ce ue; do
+    v=; { read -r v <"$f/${k}_count"; } 2>/dev/null; printf '%s\t%s\n' $k "$v"
+  done
+done
+printf 'end\tof controllers\n'
+"""
+
+
+def parse_errors(section: Section) -> Reading[MemoryErrors]:
+    """Sum the counters of all memory controllers; unknown where one is no number."""
+    answer = answered(section)
+    if not isinstance(answer, Known):
+        return answer
+    found = told(answer.value)
+    corrected = [whole(value) for value in found.get("ce", ())]
+    uncorrected = [whole(value) for value in found.get("ue", ())]
+    numbers = [*corrected, *uncorrected]
+    if first(found, "end") != "of controllers" or None in numbers or not numbers:
+        return Unknown("no counter of a memory controller", section.first)
+    total = MemoryErrors(sum(n or 0 for n in corrected), sum(n or 0 for n in uncorrected))
+    return Known(total, f"{total.corrected} corrected, {total.uncorrected} uncorrected errors")
+
+
+PROBE = Probe("memory", Memory, 'cat "$R/proc/meminfo"', parse, volatile=True)
+PROBES = (
+    PROBE,
+    Probe("shared_memory", SharedMemory, SHARED, parse_shared, volatile=True),
+    Probe("memory_errors", MemoryErrors, EDAC, parse_errors, volatile=True),
+)

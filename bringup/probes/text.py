@@ -57,3 +57,51 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 def unescaped(text: str) -> str:
     """Return text without terminal escapes, which ``nvidia-smi topo -m`` prints into a pipe."""
     return _ESCAPES.sub("", text)
+
+
+def told(text: str) -> dict[str, tuple[str, ...]]:
+    """Return all values of each key in ``key<TAB>value`` lines, in their order."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, *values in rows(text):
+        found[key] = (*found.get(key, ()), "\t".join(values))
+    return found
+
+
+def first(found: dict[str, tuple[str, ...]], key: str) -> str:
+    """Return the first value of a key, or ""."""
+    return next(iter(found.get(key, ())), "")
+
+
+UNLIMITED = -1
+"""How a limit that is none stands in a fact."""
+
+
+def limit(word: str) -> int | None:
+    """Return a limit as a number, `UNLIMITED` for that word, or None for anything else."""
+    return UNLIMITED if word.strip() == "unlimited" else whole(word)
+
+
+def size_of(ranges: str) -> int | None:
+    """Return how many numbers a kernel list such as ``0-55,112-167`` holds, None for no list."""
+    if not re.fullmatch(r"[0-9]{1,7}(-[0-9]{1,7})?(,[0-9]{1,7}(-[0-9]{1,7})?)*", ranges.strip()):
+        return None
+    pairs = (part.partition("-") for part in ranges.strip().split(","))
+    return sum(int(last or start) - int(start) + 1 for start, _, last in pairs)
+
+
+def version(text: str) -> tuple[int, ...]:
+    """Return the numbers of the first version in a text, e.g. (580, 95, 5); () for none.
+
+    Compares as versions do: ``version("1.17.8") < version("1.18.0-rc.1")``.
+    """
+    match = re.search(r"[0-9]{1,9}(\.[0-9]{1,9})+", text)
+    return tuple(int(number) for number in match.group().split(".")) if match else ()
+
+
+GET = r"""
+get() { v=; { read -r v <"$1"; } 2>/dev/null; }
+say() { printf '%s\t%s\n' "$1" "$2"; }
+tell() { get "$R$2"; [ -z "$v" ] || say "$1" "$v"; }
+"""
+"""Shell text that section texts start with: `get FILE` reads one line into v without a process,
+`say KEY VALUE` prints a row, `tell KEY PATH` prints the first line of a file of the host."""

@@ -1,0 +1,97 @@
+"""How the kernel was started, and the modules in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..core.facts import Probe
+from ..core.reading import Known, Reading, Unknown
+from ..core.script import Section
+from .text import GET, answered, first, told
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """How the kernel was started, and on what. `identity` holds its release.
+
+    `platform` is vendor and product as the firmware names them, `has_iommu` says that the kernel
+    runs one, None that nothing tells.
+    """
+
+    command_line: tuple[str, ...]
+    platform: str = ""
+    has_systemd: bool = False
+    has_iommu: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """Kernel modules: those loaded, and those built in as far as /sys/module shows them."""
+
+    loaded: tuple[str, ...]
+    present: tuple[str, ...] = ()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.loaded or name in self.present
+
+
+BOOT = (
+    GET
+    + r"""
+tell cmdline /proc/cmdline
+tell vendor /sys/class/dmi/id/sys_vendor
+tell product /sys/class/dmi/id/product_name
+[ -d "$R/run/systemd/system" ] && say systemd yes
+if [ -d "$R/sys/kernel/iommu_groups" ]; then
+  set -- "$R"/sys/kernel/iommu_groups/*; [ -e "$1" ] && say iommu yes || say iommu no
+fi
+say end boot
+"""
+)
+
+
+def parse_boot(section: Section) -> Reading[Boot]:
+    """Return the kernel's command line and platform."""
+    answer = answered(section)
+    if not isinstance(answer, Known):
+        return answer
+    found = told(answer.value)
+    if first(found, "end") != "boot" or "cmdline" not in found:
+        return Unknown("no kernel command line", section.first)
+    platform = f"{first(found, 'vendor')} {first(found, 'product')}".strip()
+    words = tuple(first(found, "cmdline").split())
+    has_iommu = {"yes": True, "no": False}.get(first(found, "iommu"))
+    boot = Boot(words, platform, first(found, "systemd") == "yes", has_iommu)
+    return Known(boot, " ".join(words)[:200])
+
+
+MODULES = r"""
+cat "$R/proc/modules" || exit 4
+[ -d "$R/sys/module" ] && for f in "$R"/sys/module/*; do printf 'present\t%s\n' "${f##*/}"; done
+printf 'end\tof modules\n'
+"""
+
+
+def parse_modules(section: Section) -> Reading[Modules]:
+    """Read /proc/modules and the names in /sys/module."""
+    answer = answered(section)
+    if not isinstance(answer, Known):
+        return answer
+    if "end\tof modules" not in answer.value:
+        return Unknown("the list of modules was cut off", section.first)
+    found = told(answer.value)
+    loaded = re.findall(r"^([A-Za-z0-9_]+) +[0-9]+ ", answer.value, flags=re.MULTILINE)
+    present = [name for name in found.get("present", ()) if name != "*"]
+    if not loaded and not present:
+        return Unknown("no module is listed", section.first)
+    return Known(
+        Modules(tuple(sorted(set(loaded))), tuple(sorted(set(present) - set(loaded)))),
+        f"{len(set(loaded))} modules loaded",
+    )
+
+
+PROBES = (
+    Probe("boot", Boot, BOOT, parse_boot),
+    Probe("modules", Modules, MODULES, parse_modules),
+)
