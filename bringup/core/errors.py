@@ -94,9 +94,11 @@ class InventoryError(ToolError):
 
     code = Exit.USAGE
 
-    def __init__(self, problems: tuple[Problem, ...], *, remedy: str = "") -> None:
+    def __init__(
+        self, problems: tuple[Problem, ...], *, remedy: str = "", what: str = "the inventory"
+    ) -> None:
         text = "\n".join(str(problem) for problem in problems)
-        super().__init__(f"cannot read the inventory:\n{text}", remedy=remedy)
+        super().__init__(f"cannot read {what}:\n{text}", remedy=remedy)
         self.problems = problems
 
 

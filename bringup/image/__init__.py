@@ -1,0 +1,1 @@
+"""Pure parts of images: recipes, patches, build contexts, gates, layers. Reads nothing itself."""
