@@ -66,4 +66,4 @@ def read_version(text: str, path: str = "") -> Reading[Nvcc]:
     return Known(Nvcc(release[1], release[2], path), release[0])
 
 
-PROBE: Probe[Nvcc] = Probe("nvcc", Nvcc, SCRIPT, parse)
+PROBE = Probe("nvcc", Nvcc, SCRIPT, parse)

@@ -1,0 +1,86 @@
+"""What the login may do on the host, and how its key was trusted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..core.facts import Probe, looked
+from ..core.reading import Known, Reading, Unknown
+from ..core.script import Section
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`sudo`: "none needed", "passwordless", "asks", "refused", "missing", or "" (not told)."""
+
+    user: str
+    uid: int | None = None
+    groups: tuple[str, ...] = ()
+    sudo: str = ""
+    said: str = ""
+
+    @property
+    def is_root(self) -> bool:
+        return self.uid == 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostKey:
+    """How the SSH key of the host was trusted: "pinned", "known", "first use". Set by the edge."""
+
+    trust: str
+    fingerprint: str = ""
+
+
+SCRIPT = r"""
+printf 'id %s\n' "$(id)"
+if [ "$(id -u)" != 0 ]; then
+  if tool sudo >/dev/null; then
+    t=$(ask sudo -n true 2>&1); printf 'sudo %s %s\n' $? "$t"
+  else echo 'sudo 127 sudo: not found'; fi
+fi
+exit 0
+"""
+
+
+def parse(section: Section) -> Reading[Access]:
+    """Return what the login may do."""
+    answer = looked(section, absent=())
+    if not isinstance(answer, Known):
+        return answer
+    access = read_id(section.text)
+    if access is None:
+        return Unknown("id told no user", section.first)
+    found = re.search(r"(?m)^sudo (\d+) (.*)$", section.text)
+    sudo = read_sudo(int(found[1]), found[2]) if found else ""
+    if access.is_root:
+        sudo = "none needed"
+    return Known(
+        Access(access.user, access.uid, access.groups, sudo, found[2] if found else ""),
+        section.first,
+    )
+
+
+def read_id(text: str) -> Access | None:
+    """Return what `id` tells, or None where it told nothing."""
+    user = re.search(r"uid=(\d+)(?:\(([^)]+)\))?", text)
+    if user is None:
+        return None
+    groups = re.search(r"groups=(\S+)", text)
+    names = re.findall(r"\d+\(([^)]+)\)", groups[1]) if groups else []
+    return Access(user[2] or user[1], int(user[1]), tuple(names))
+
+
+def read_sudo(code: int, text: str) -> str:
+    """Return what `sudo -n true` means."""
+    if code == 0:
+        return "passwordless"
+    if code == 127 or "not found" in text:
+        return "missing"
+    if "password is required" in text or "terminal is required" in text:
+        return "asks"
+    return "refused" if "not in the sudoers" in text or "not allowed" in text else ""
+
+
+PROBE = Probe("access", Access, SCRIPT, parse)

@@ -1,0 +1,80 @@
+"""The kernel's log since boot: XIDs and what else it says of GPUs and NICs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..core.facts import Probe, looked
+from ..core.reading import Known, Reading, Unknown
+from ..core.script import Section
+
+
+@dataclass(frozen=True, slots=True)
+class Xid:
+    """One GPU error report. `at_s`: seconds since boot, None when the log gives a date."""
+
+    code: int
+    bus_id: str
+    line: str
+    at_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLog:
+    """`complaints` are lines about GPUs, the driver or memory that are no XID."""
+
+    xids: tuple[Xid, ...] | None = None
+    complaints: tuple[str, ...] | None = None
+
+
+# What checks look for; the whole log of a busy host is too long to carry.
+WANTED = (
+    "NVRM:", "nouveau", "devmem_alloc_pagemap", "nvidia-uvm", "Hardware Error",
+    "Uncorrect", "fallen off", "mlx5_core.*\\(assert\\|health\\|fw error\\)", "Out of memory",
+)  # fmt: skip
+
+_GREP = " ".join(f"-e '{pattern}'" for pattern in WANTED)
+
+SCRIPT = rf"""
+if [ -n "$R" ]; then f=$R/var/log/dmesg; [ -r "$f" ] && cat "$f" || exit 4
+elif t=$(dmesg 2>&1); then :
+elif tool journalctl >/dev/null && t=$(journalctl -k -b -o short-monotonic --no-pager 2>&1) &&
+  [ -n "$t" ]; then :
+else printf '%s\n' "$t"; exit 4; fi
+printf '%s\n' "$t" | grep -i {_GREP} | tail -n 400
+echo 'end of log'
+"""
+
+_XID = re.compile(r"NVRM: (?:GPU at \S+: )?Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d+)(?:,|\s|$)")
+
+
+def parse(section: Section) -> Reading[KernelLog]:
+    """Return the log's telling lines; a log that may not be read is unknown."""
+    if "Operation not permitted" in section.text or "ermission denied" in section.text:
+        return Unknown("the kernel log may not be read by this user", section.first)
+    answer = looked(section, absent=())
+    if not isinstance(answer, Known):
+        return answer
+    if section.exit != 0 or "end of log" not in section.text:
+        return Unknown("the kernel log could not be read to the end", section.first)
+    return Known(read(section.text.replace("end of log", "")), "")
+
+
+def read(text: str) -> KernelLog:
+    """Return XIDs and other complaints out of lines of dmesg or journalctl -k."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    xids = tuple(
+        Xid(int(found[2]), found[1].lower(), line, _seconds(line))
+        for line in lines
+        if (found := _XID.search(line)) and len(found[2]) < 6
+    )
+    return KernelLog(xids, tuple(line for line in lines if not _XID.search(line)))
+
+
+def _seconds(line: str) -> float | None:
+    found = re.match(r"\[\s*(\d+\.\d+)\]", line)
+    return float(found[1]) if found else None
+
+
+PROBE = Probe("kernel log", KernelLog, SCRIPT, parse, volatile=True)
