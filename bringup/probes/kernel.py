@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ..core.facts import Probe
 from ..core.reading import Known, Reading, Unknown
@@ -25,15 +26,35 @@ class Boot:
     has_iommu: bool | None = None
 
 
+NEEDED = (
+    "nvidia", "nvidia_uvm", "nvidia_peermem", "nouveau", "mlx5_core", "mlx5_ib", "ib_core",
+    "ib_uverbs", "ib_umad", "rdma_ucm", "rdma_cm",
+)  # fmt: skip
+"""Modules that some check asks about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """Kernel modules: those loaded, and those built in as far as /sys/module shows them."""
+    """Kernel modules: those loaded, and those built in as far as /sys/module shows them.
+
+    `missing` are surely not loaded: all others where the list is `whole`. `installed` says for
+    those of `NEEDED` whether the running kernel has them on disk; a missing name was not told.
+    """
 
     loaded: tuple[str, ...]
     present: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    installed: Mapping[str, bool] = field(default_factory=dict)
+    whole: bool = True
 
     def __contains__(self, name: object) -> bool:
         return name in self.loaded or name in self.present
+
+    def has(self, name: str) -> bool | None:
+        """Tell whether a module is in the kernel; None where nobody looked."""
+        if name in self:
+            return True
+        return False if self.whole or name in self.missing else None
 
 
 BOOT = (
@@ -66,11 +87,19 @@ def parse_boot(section: Section) -> Reading[Boot]:
     return Known(boot, " ".join(words)[:200])
 
 
-MODULES = r"""
+MODULES = (
+    r"""
 cat "$R/proc/modules" || exit 4
 [ -d "$R/sys/module" ] && for f in "$R"/sys/module/*; do printf 'present\t%s\n' "${f##*/}"; done
+d=$R/lib/modules/$(uname -r)
+[ -r "$d/modules.dep" ] && sed -n 's/^[^:]*\/\([^/:]*\)\.ko[.a-z]*:.*/\1/p' "$d/modules.dep" |
+  tr - _ | grep -x"""
+    + "".join(f" -e {name}" for name in NEEDED)
+    + r""" | sed 's/^/disk	/'
+[ -r "$d/modules.dep" ] && printf 'disk\tend\n'
 printf 'end\tof modules\n'
 """
+)
 
 
 def parse_modules(section: Section) -> Reading[Modules]:
@@ -85,10 +114,33 @@ def parse_modules(section: Section) -> Reading[Modules]:
     present = [name for name in found.get("present", ()) if name != "*"]
     if not loaded and not present:
         return Unknown("no module is listed", section.first)
-    return Known(
-        Modules(tuple(sorted(set(loaded))), tuple(sorted(set(present) - set(loaded)))),
-        f"{len(set(loaded))} modules loaded",
+    disk = found.get("disk", ())
+    modules = Modules(
+        tuple(sorted(set(loaded))),
+        tuple(sorted(set(present) - set(loaded))),
+        installed={name: name in disk for name in NEEDED} if "end" in disk else {},
     )
+    return Known(modules, f"{len(set(loaded))} modules loaded")
+
+
+def read_lsmod(text: str, pattern: str = "") -> Reading[Modules]:
+    """Return what ``lsmod`` or /proc/modules lists. `pattern`: the grep that it went through.
+
+    Modules of `NEEDED` that match the pattern and are not listed are surely not loaded.
+    """
+    loaded = {name.replace("-", "_") for name in re.findall(r"(?m)^([\w-]+) +\d+ ", text)}
+    missing = {name for name in NEEDED if name not in loaded and _matches(pattern, name)}
+    if not loaded and not missing:
+        return Unknown("no module is listed", text.strip().partition("\n")[0])
+    modules = Modules(tuple(sorted(loaded)), (), tuple(sorted(missing)), whole=not pattern)
+    return Known(modules, ", ".join(sorted(loaded)) or f"lsmod lists nothing like {pattern}")
+
+
+def _matches(pattern: str, name: str) -> bool:
+    try:
+        return bool(pattern) and re.search(pattern, name, re.IGNORECASE) is not None
+    except re.error:
+        return False
 
 
 PROBES = (
