@@ -78,6 +78,10 @@ class Kind:
     rate_gb_s_per_gpu: float | None = None
     driver_floor: str = ""
     toolkit_floor: str = ""
+    form: str = ""  # hgx, rack (NVL trays), pcie, unified (memory shared with the processor)
+    open_module: bool = False  # the driver's open kernel module is the only one that works
+    nccl_floor: str = ""
+    start_budget_s: int | None = None
     knobs: Mapping[str, Scalar] = field(default_factory=dict)
     source: str = ""
     origin: Origin = Origin()
