@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-import yaml
 
 from bringup.core.host import Host, Kind, Login
 from bringup.core.kinds import find_kind, kind_for
 from bringup.core.reading import Unknown
 
-FOLDER = Path(__file__).parent.parent.parent / "inventory" / "kinds"
-KINDS = {
-    path.stem: Kind(
-        path.stem,
-        **{
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in yaml.safe_load(path.read_text()).items()
-        },
-    )
-    for path in FOLDER.glob("*.yml")
-}
+from ..shipped import KINDS
+
 HOST = Host("host", Login("host"))
 
 
