@@ -148,6 +148,7 @@ class Image:
     engine_version: str = ""
     dynamo_version: str = ""
     nvcc: str = ""  # version inside, "none" when surely absent, "" when not stated
+    flashinfer: str = ""  # "prebuilt": kernels of exactly its version are inside; "" not stated
     origin: Origin = Origin()
 
 
@@ -169,6 +170,10 @@ class Deployment:
     def role_of(self, host: str) -> Role | None:
         """Return the role that a host plays, or None."""
         return next((role for role in self.roles if host in role.hosts), None)
+
+    def roles_of(self, host: str) -> tuple[Role, ...]:
+        """Return all roles of a host: two where it holds a prefill and a decode worker."""
+        return tuple(role for role in self.roles if host in role.hosts)
 
 
 @dataclass(frozen=True, slots=True)
