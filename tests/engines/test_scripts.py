@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.conftest import ROOT, Golden
 
 from .situations import K3, world
 
+SHELLCHECK = Path(sys.executable).with_name("shellcheck")  # beside python, whatever PATH is
 RENDERER = Renderer(ROOT / "templates")
 CASES = [
     (K3, "prefill"),
@@ -47,7 +49,9 @@ def names(case: tuple[Deployment, str]) -> str:
 def split_by_shell(text: str) -> tuple[str, ...]:
     """Return the words that a shell makes of a printed command."""
     apart = 'eval "set -- $(cat)"; printf "%s\\0" "$@"'
-    done = subprocess.run(["dash", "-c", apart], input=text, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["dash", "-c", apart], input=text, capture_output=True, text=True, check=True
+    )
     return tuple(done.stdout.split("\0")[:-1])
 
 
@@ -61,7 +65,7 @@ def test_script_is_as_reviewed(case: tuple[Deployment, str], golden: Golden) -> 
 def test_script_passes_shellcheck(case: tuple[Deployment, str], tmp_path: Path) -> None:
     path = tmp_path / "script.sh"
     path.write_text(made(*case)[1])
-    done = subprocess.run(["shellcheck", path], capture_output=True, text=True, check=False)
+    done = subprocess.run([SHELLCHECK, path], capture_output=True, text=True, check=False)
     assert done.stdout == ""
 
 
