@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from ..core.facts import Probe, looked
 from ..core.reading import Absent, Known, Reading, Unknown
 from ..core.script import Section
+from .text import GET, answered, first, natural, rows, told, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,35 +25,149 @@ class ContainerEngine:
     root: str = ""
     cgroup_driver: str = ""
     cgroup_version: str = ""
+    logging_driver: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ContainerToolkit:
+    """NVIDIA's container toolkit, by ``nvidia-ctk --version``."""
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class CdiSpec:
+    """One CDI specification file that offers GPUs. `driver` is the one it was made for."""
+
+    path: str
+    driver: str = ""
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CdiSpecs:
+    """All CDI specification files with NVIDIA devices."""
+
+    specs: tuple[CdiSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonConfig:
+    """What /etc/docker/daemon.json sets, of what matters here."""
+
+    log_driver: str = ""
+    log_options: Mapping[str, str] = field(default_factory=dict)
+    default_runtime: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLinks:
+    """How many links in /dev/char lead to NVIDIA devices: by them systemd knows the devices."""
+
+    nvidia: int
+
+
+# `docker info` asks the daemon, so a login without access gets its refusal, not an empty answer.
 SCRIPT = r"""
-if tool docker >/dev/null; then echo 'engine docker'; ask docker info; exit $?; fi
-if tool podman >/dev/null; then echo 'engine podman'; ask podman --version; exit $?; fi
+if tool docker >/dev/null; then
+  echo 'engine docker'; ask docker info --format '{{json .}}'; exit $?
+fi
+if tool podman >/dev/null; then
+  echo 'engine podman'; ask podman info --format json; exit $?
+fi
 echo 'docker, podman: not found'; exit 127
 """
 
 
 def parse(section: Section) -> Reading[ContainerEngine]:
     """Return the engine; one that is installed and does not answer is unknown."""
-    if section.exit == 127:
+    if section.exit == 127 and section.first == "docker, podman: not found":
         return Absent(section.first)
     answer = looked(section, absent=())
     if not isinstance(answer, Known):
         return answer
     name, _, rest = section.text.partition("\n")
-    if name == "engine podman" and (found := re.search(r"version (\d[\w.]*)", rest)):
-        return Known(ContainerEngine("podman", found[1]), found[0])
+    if name not in ("engine docker", "engine podman"):
+        return Unknown("neither docker nor podman was asked", section.first)
+    if document := _object(rest):
+        return _from_document(document, rest)
     return read_info(rest)
 
 
+def _object(text: str) -> dict[str, Any]:
+    """Return the first JSON object in a text, or {} where there is none."""
+    start = text.find("{")
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text, start) if start >= 0 else ({}, 0)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _from_document(told: Mapping[str, Any], text: str) -> Reading[ContainerEngine]:
+    host, store = told.get("host"), told.get("store")
+    if isinstance(host, dict) and isinstance(store, dict):
+        return _podman(told, host, store)
+    version = told.get("ServerVersion")
+    if not isinstance(version, str) or not version:
+        said = _strings(told.get("ServerErrors")) or tuple(_said(text))
+        return Unknown(said[0] if said else "docker info names no server version", *said[:1])
+    listed = told.get("DiscoveredDevices")
+    devices = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    runtimes = told.get("Runtimes")
+    engine = ContainerEngine(
+        "docker",
+        version,
+        runtimes=tuple(sorted(runtimes)) if isinstance(runtimes, dict) else (),
+        cdi_devices=tuple(str(d.get("ID", "")) for d in devices if d.get("Source") == "cdi"),
+        root=_string(told, "DockerRootDir"),
+        cgroup_driver=_string(told, "CgroupDriver"),
+        cgroup_version=_string(told, "CgroupVersion"),
+        logging_driver=_string(told, "LoggingDriver"),
+    )
+    return Known(engine, _line(engine))
+
+
+def _podman(
+    told: Mapping[str, Any], host: Mapping[str, Any], store: Mapping[str, Any]
+) -> Reading[ContainerEngine]:
+    version = told.get("version")
+    number = _string(version, "Version") if isinstance(version, dict) else ""
+    if not number:
+        return Unknown("podman info names no version")
+    runtime = host.get("ociRuntime")
+    engine = ContainerEngine(
+        "podman",
+        number,
+        runtimes=(_string(runtime, "name"),) if isinstance(runtime, dict) else (),
+        root=_string(store, "graphRoot"),
+        cgroup_driver=_string(host, "cgroupManager"),
+        cgroup_version=_string(host, "cgroupVersion").removeprefix("v"),
+        logging_driver=_string(host, "logDriver"),
+    )
+    return Known(engine, _line(engine))
+
+
+def _line(engine: ContainerEngine) -> str:
+    runtimes = f", runtimes {' '.join(engine.runtimes)}" if engine.runtimes else ""
+    return f"{engine.name} {engine.version}{runtimes}"
+
+
+def _string(told: Mapping[str, Any], key: str) -> str:
+    value = told.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
 def read_info(text: str) -> Reading[ContainerEngine]:
-    """Return what `docker info` tells as text."""
+    """Return what ``docker info`` tells as text."""
     version = re.search(r"(?m)^\s*Server Version:\s*(\S+)", text)
     if version is None:
-        errors = re.search(r"(?m)^.*(?:ERROR|annot connect|permission denied).*$", text)
-        line = errors[0].strip() if errors else ""
-        return Unknown(line or "docker info names no server version", line)
+        said = list(_said(text))
+        return Unknown(said[0] if said else "docker info names no server version", *said[:1])
     engine = ContainerEngine(
         "docker",
         version[1],
@@ -58,8 +176,15 @@ def read_info(text: str) -> Reading[ContainerEngine]:
         root=_value(text, "Docker Root Dir"),
         cgroup_driver=_value(text, "Cgroup Driver"),
         cgroup_version=_value(text, "Cgroup Version"),
+        logging_driver=_value(text, "Logging Driver"),
     )
-    return Known(engine, f"docker {engine.version}, runtimes {' '.join(engine.runtimes)}")
+    return Known(engine, _line(engine))
+
+
+def _said(text: str) -> list[str]:
+    """Return the lines in which docker says what went wrong."""
+    found = re.findall(r"(?m)^.*(?:ERROR|annot connect|permission denied).*$", text)
+    return [line.strip() for line in found]
 
 
 def _value(text: str, label: str) -> str:
@@ -67,4 +192,125 @@ def _value(text: str, label: str) -> str:
     return found[1].strip() if found else ""
 
 
+def parse_toolkit(section: Section) -> Reading[ContainerToolkit]:
+    """Read ``nvidia-ctk --version``; exit 127 is its absence."""
+    answer = looked(section)
+    if not isinstance(answer, Known):
+        return answer
+    found = re.search(r"CLI version v?(\d+\.\d+\S*)", section.text)
+    if section.exit != 0 or found is None:
+        return Unknown("nvidia-ctk names no version", section.first)
+    return Known(ContainerToolkit(found[1]), section.first)
+
+
+# On most distributions /var/run is a link to /run, and outside the root folder it would be ours.
+CDI = r"""
+for d in /etc/cdi /run/cdi /var/run/cdi; do
+  [ "$d" = /var/run/cdi ] && [ -h "$R/var/run" ] && continue
+  [ -d "$R$d" ] || continue
+  [ -r "$R$d" ] || { echo "unreadable	$d"; continue; }
+  for f in "$R$d"/*.yaml "$R$d"/*.yml "$R$d"/*.json; do
+    [ -e "$f" ] || continue
+    [ -r "$f" ] || { printf 'unreadable\t%s\n' "${f#"$R"}"; continue; }
+    printf 'spec\t%s\n' "${f#"$R"}"
+    grep -oE '"?kind"?: *"?[A-Za-z.]+/[a-z]+' "$f" | sed 's/^/kind	/'
+    grep -oE 'lib(cuda|nvidia-ml)\.so\.[0-9]+(\.[0-9]+)+' "$f" | sort -u | sed 's/^/library	/'
+    grep -oE '^ *(- )?"?name"?: *"?[A-Za-z0-9:._-]+' "$f" | sed 's/^/device	/'
+  done
+done
+echo "end	of specifications"
+"""
+
+
+def parse_cdi(section: Section) -> Reading[CdiSpecs]:
+    """Return the specifications with NVIDIA GPUs; unknown where a file cannot be read."""
+    answer = answered(section)
+    if not isinstance(answer, Known):
+        return answer
+    if "end\tof specifications" not in answer.value:
+        return Unknown("the list of CDI files was cut off", section.first)
+    files: dict[str, dict[str, list[str]]] = {}
+    path = ""
+    for key, value, *_ in rows(answer.value):
+        path = value if key == "spec" else path
+        files.setdefault(path, {}).setdefault(key, []).append(value)
+    hidden = first(told(answer.value), "unreadable")
+    found = tuple(_spec(path, told) for path, told in files.items() if _offers_gpus(told))
+    if not found and hidden:
+        return Unknown(f"permission denied: {hidden}")
+    if not found:
+        return Absent("no CDI specification with NVIDIA devices")
+    return Known(CdiSpecs(found), ", ".join(f"{s.path} for driver {s.driver}" for s in found))
+
+
+def _offers_gpus(told: Mapping[str, list[str]]) -> bool:
+    return any("nvidia.com/gpu" in kind for kind in told.get("kind", ()))
+
+
+def _spec(path: str, told: Mapping[str, list[str]]) -> CdiSpec:
+    numbers = {library.partition(".so.")[2] for library in told.get("library", ())}
+    names = (line.partition("name")[2].strip(' ":') for line in told.get("device", ()))
+    return CdiSpec(path, max(numbers, key=natural, default=""), tuple(names))
+
+
+DAEMON = r"""
+[ -d "$R/etc" ] || { echo "no folder /etc"; exit 4; }
+[ -e "$R/etc/docker/daemon.json" ] || { echo "absent: no /etc/docker/daemon.json"; exit 3; }
+cat "$R/etc/docker/daemon.json"
+"""
+
+
+def parse_daemon(section: Section) -> Reading[DaemonConfig]:
+    """Read daemon.json; a file that is no JSON object is unknown (docker would not start)."""
+    answer = answered(section)
+    if not isinstance(answer, Known):
+        return answer
+    try:
+        document = json.loads(answer.value)
+    except (ValueError, RecursionError):
+        return Unknown("/etc/docker/daemon.json is no JSON", section.first)
+    if not isinstance(document, dict):
+        return Unknown("/etc/docker/daemon.json is no JSON object", section.first)
+    options = document.get("log-opts")
+    config = DaemonConfig(
+        _string(document, "log-driver"),
+        {str(k): str(v) for k, v in options.items()} if isinstance(options, dict) else {},
+        _string(document, "default-runtime"),
+    )
+    limits = ", ".join(f"{key}={value}" for key, value in sorted(config.log_options.items()))
+    return Known(config, f"log-opts: {limits or 'none'}")
+
+
+LINKS = (
+    GET
+    + r"""
+[ -d "$R/dev" ] || { echo "no folder /dev"; exit 4; }
+n=0
+for f in "$R"/dev/char/*; do
+  [ -h "$f" ] || continue
+  case $(readlink "$f") in *nvidia*) n=$((n + 1)) ;; esac
+done
+say nvidia $n
+"""
+)
+
+
+def parse_links(section: Section) -> Reading[DeviceLinks]:
+    """Return how many device links there are."""
+    answer = answered(section)
+    if not isinstance(answer, Known):
+        return answer
+    number = whole(first(told(answer.value), "nvidia"))
+    if number is None:
+        return Unknown("no count of links", section.first)
+    return Known(DeviceLinks(number), f"{number} NVIDIA links in /dev/char")
+
+
 PROBE = Probe("engine", ContainerEngine, SCRIPT, parse, seconds=10, tool="docker")
+PROBES = (
+    PROBE,
+    Probe("container_toolkit", ContainerToolkit, "ask nvidia-ctk --version", parse_toolkit),
+    Probe("cdi", CdiSpecs, CDI, parse_cdi),
+    Probe("docker_daemon", DaemonConfig, DAEMON, parse_daemon),
+    Probe("device_links", DeviceLinks, LINKS, parse_links),
+)
