@@ -83,6 +83,7 @@ class Kind:
     nccl_floor: str = ""
     start_budget_s: int | None = None
     knobs: Mapping[str, Scalar] = field(default_factory=dict)
+    knob_origins: Mapping[str, Origin] = field(default_factory=dict)
     source: str = ""
     origin: Origin = Origin()
 
@@ -121,6 +122,7 @@ class Role:
     knobs: Mapping[str, Scalar] = field(default_factory=dict)
     flags: Mapping[str, Scalar | None] = field(default_factory=dict)  # extra, checked as well
     env: Mapping[str, str] = field(default_factory=dict)
+    knob_origins: Mapping[str, Origin] = field(default_factory=dict)
     origin: Origin = Origin()
 
     @property
@@ -165,11 +167,16 @@ class Deployment:
     in_container: bool = True
     accept_tcp: bool = False  # the operator's word that KV may go over TCP
     knobs: Mapping[str, Scalar] = field(default_factory=dict)
+    knob_origins: Mapping[str, Origin] = field(default_factory=dict)
     origin: Origin = Origin()
 
+    def roles_of(self, host: str) -> tuple[Role, ...]:
+        """Return the roles that a host plays: more than one where each has its own GPUs."""
+        return tuple(role for role in self.roles if host in role.hosts)
+
     def role_of(self, host: str) -> Role | None:
-        """Return the role that a host plays, or None."""
-        return next((role for role in self.roles if host in role.hosts), None)
+        """Return the first role that a host plays, or None."""
+        return next(iter(self.roles_of(host)), None)
 
     def roles_of(self, host: str) -> tuple[Role, ...]:
         """Return all roles of a host: two where it holds a prefill and a decode worker."""

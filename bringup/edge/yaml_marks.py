@@ -8,13 +8,14 @@ no tags, no aliases. All faults are collected; only broken syntax ends the readi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import yaml
 
 from ..core.errors import Problem
+from ..core.host import Origin
 
 Path: TypeAlias = tuple[str | int, ...]
 """A key path: mapping keys and list positions from the top."""
@@ -56,6 +57,14 @@ class Document:
     def problem(self, path: Path, message: str) -> Problem:
         """Return a problem at a key path."""
         return Problem(self.file, self.line(path), "/".join(map(str, path)), message)
+
+    def origin(self, path: Path) -> Origin:
+        """Return where a key path stands."""
+        return Origin(self.file, self.line(path), "/".join(map(str, path)))
+
+    def origins(self, path: Path, keys: Iterable[str] | None) -> dict[str, Origin]:
+        """Return where each key below a path stands."""
+        return {key: self.origin((*path, key)) for key in keys or ()}
 
 
 def read(content: bytes, file: str) -> Document:

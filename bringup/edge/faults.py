@@ -1,0 +1,153 @@
+"""What is wrong with a document, said for people: pydantic's errors in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from ..core.errors import Problem
+from ..core.nearest import did_you_mean
+from .forms import shown
+from .schema import known_keys
+from .yaml_marks import Document, Path
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(Generic[M]):
+    """A document and what could be made of it: faulty keys are reported and left out."""
+
+    document: Document
+    entry: M
+    problems: tuple[Problem, ...]
+
+
+def check(document: Document, model: type[M], may_be_empty: Callable[[Path], bool]) -> Checked[M]:
+    """Return a document as a model, with all that is wrong with it.
+
+    What is wrong is cut out and the rest is kept, so that later checks can say more in one go.
+    """
+    empty = tuple(
+        document.problem(path, "has no value: give one, or take the key out")
+        for path in _empty_paths(document.data, ())
+        if not may_be_empty(path)
+    )
+    data: object = document.data
+    found: list[Problem] = []
+    if not isinstance(data, dict):
+        found += [_no_mapping(document)] if not document.problems else []
+        data = {}
+    while True:
+        try:
+            entry = model.model_validate(data)
+            break
+        except ValidationError as error:
+            faults = [(document.known(tuple(each["loc"])), each) for each in error.errors()]
+            fresh = [_problem(document, model, path, each) for path, each in faults]
+            found += [problem for problem in fresh if not any(_covers(problem, f) for f in found)]
+            for path, _ in reversed(faults):
+                data = _without(data, path)
+    return Checked(document, entry, merged(document.problems, (*empty, *found)))
+
+
+def merged(first: tuple[Problem, ...], more: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """Return problems in order, leaving out later ones at a key that already has one, or below."""
+    kept = list(first)
+    for problem in more:
+        if not any(_covers(other, problem) for other in kept):
+            kept.append(problem)
+    return tuple(sorted(kept))
+
+
+def _covers(one: Problem, other: Problem) -> bool:
+    if one.file != other.file or not one.key:
+        return one == other
+    return one.key == other.key or other.key.startswith(f"{one.key}/")
+
+
+def _no_mapping(document: Document) -> Problem:
+    if document.data is None:
+        return document.problem((), "is empty")
+    return document.problem((), f"should hold keys (key: value), not {shown(document.data)}")
+
+
+def _empty_paths(value: object, path: Path) -> Iterator[Path]:
+    """Yield the paths of keys and list items without a value."""
+    pairs = value.items() if isinstance(value, dict) else ()
+    items = enumerate(value) if isinstance(value, list) else ()
+    for key, item in (*pairs, *items):
+        if item is None:
+            yield (*path, key)
+        else:
+            yield from _empty_paths(item, (*path, key))
+
+
+def _without(data: object, path: Path) -> object:
+    """Return data without the value at a path; the rest is shared."""
+    if not path:
+        return {}
+    head, *rest = path
+    if isinstance(data, list) and isinstance(head, int) and head < len(data):
+        inner = [_without(data[head], tuple(rest))] if rest else []
+        return [*data[:head], *inner, *data[head + 1 :]]
+    if isinstance(data, dict) and head in data:
+        inner_map = {head: _without(data[head], tuple(rest))} if rest else {}
+        return {key: inner_map.get(key, item) for key, item in data.items() if rest or key != head}
+    return {}
+
+
+_WANTED: Mapping[str, str] = {
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "keys and values",
+    "model_type": "keys and values",
+    "model_attributes_type": "keys and values",
+}
+
+
+def _problem(
+    document: Document,
+    model: type[BaseModel],
+    path: Path,
+    error: ErrorDetails,
+) -> Problem:
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        name = str(path[-1])
+        message = f"unknown key{did_you_mean(name, known_keys(model, path))}"
+    elif kind == "said":
+        message = context["said"]
+    elif kind in _WANTED:
+        message = f"should be {_WANTED[kind]}, not {_mention(document, path, value)}"
+    elif kind == "too_short":
+        message = "is empty"
+    else:
+        message = f"{_bounds(kind, context)}, not {shown(value)}"
+    return document.problem(path, message)
+
+
+def _mention(document: Document, path: Path, value: object) -> str:
+    """Return the offending value as written, and what quoting or unquoting would mend."""
+    raw = document.marks[path].raw if path in document.marks else ""
+    if raw and not isinstance(value, str):
+        return f"{raw}: quote it ('{raw}')"
+    return shown(value)
+
+
+def _bounds(kind: str, context: Mapping[str, object]) -> str:
+    signs = {
+        "greater_than_equal": ("at least", "ge"),
+        "greater_than": ("more than", "gt"),
+        "less_than_equal": ("at most", "le"),
+    }
+    words, key = signs.get(kind, ("valid", ""))
+    return f"should be {words} {context.get(key, '')}".strip()
