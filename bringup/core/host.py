@@ -178,10 +178,6 @@ class Deployment:
         """Return the first role that a host plays, or None."""
         return next(iter(self.roles_of(host)), None)
 
-    def roles_of(self, host: str) -> tuple[Role, ...]:
-        """Return all roles of a host: two where it holds a prefill and a decode worker."""
-        return tuple(role for role in self.roles if host in role.hosts)
-
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
