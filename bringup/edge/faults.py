@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from ..core.errors import Problem
 from ..core.nearest import did_you_mean
@@ -48,7 +47,7 @@ def check(document: Document, model: type[M], may_be_empty: Callable[[Path], boo
             break
         except ValidationError as error:
             faults = [(document.known(tuple(each["loc"])), each) for each in error.errors()]
-            fresh = [_problem(document, model, path, each) for path, each in faults]
+            fresh = [_problem(document, model, path, {**each}) for path, each in faults]
             found += [problem for problem in fresh if not any(_covers(problem, f) for f in found)]
             for path, _ in reversed(faults):
                 data = _without(data, path)
@@ -118,14 +117,14 @@ def _problem(
     document: Document,
     model: type[BaseModel],
     path: Path,
-    error: ErrorDetails,
+    error: Mapping[str, Any],
 ) -> Problem:
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
         name = str(path[-1])
         message = f"unknown key{did_you_mean(name, known_keys(model, path))}"
-    elif kind == "said":
-        message = context["said"]
+    elif kind == "value_error":
+        message = str(context["error"])
     elif kind in _WANTED:
         message = f"should be {_WANTED[kind]}, not {_mention(document, path, value)}"
     elif kind == "too_short":

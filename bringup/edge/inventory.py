@@ -28,20 +28,21 @@ from .yaml_marks import Path as KeyPath
 
 def load(
     folder: Path,
-    images: Mapping[str, Image] | None = None,
+    images: Path | None = None,
     *,
     knobs: Mapping[str, Knob] | None = None,
     engines: Iterable[str] | None = None,
 ) -> Inventory:
-    """Read an inventory folder whole.
+    """Read an inventory folder whole; `images` is the folder of image folders.
 
-    Names of images, knobs and engines are checked where a table of them is given. Raises
+    Names of images, knobs and engines are checked where it is known which there are. Raises
     UsageError where there is no inventory, InventoryError with every fault of its files.
     """
     found = files.read(folder)
+    promises, image_problems = files.read_promises(images) if images else (None, ())
     sheet = _sheet(found)
-    known = _known(sheet, images, engines)
-    problems = (*found.problems, *_problems(sheet, known, knobs))
+    known = _known(sheet, promises, engines)
+    problems = (*found.problems, *image_problems, *_problems(sheet, known, knobs))
     if problems:
         place = f"the files are under {folder.resolve().parent}"
         raise InventoryError(tuple(sorted(problems)), remedy=place)

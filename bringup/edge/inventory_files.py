@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.errors import Problem, UsageError
+from ..core.errors import InventoryError, Problem, UsageError
+from ..core.host import Image
 from . import yaml_marks
+from .image_file import read_image
 from .names import NAME
 from .yaml_marks import Document
 
@@ -36,6 +38,19 @@ def read(folder: Path) -> Files:
     deployments, strange_deployments = _room(folder, "deployments")
     hosts = _document(folder, folder / "hosts.yml")
     return Files(hosts, kinds, deployments, (*strange_kinds, *strange_deployments))
+
+
+def read_promises(folder: Path) -> tuple[dict[str, Image], tuple[Problem, ...]]:
+    """Return what each image folder promises, by name, and what is wrong with the others."""
+    promises: dict[str, Image] = {}
+    problems: list[Problem] = []
+    for path in sorted(folder.glob("*/image.yml")):
+        promises[path.parent.name] = Image(path.parent.name)
+        try:
+            promises[path.parent.name] = read_image(path.parent).recipe.promise
+        except InventoryError as error:
+            problems += error.problems
+    return promises, tuple(problems)
 
 
 def _begin(folder: Path) -> str:

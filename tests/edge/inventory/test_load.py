@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bringup.core.errors import UsageError
-from bringup.core.host import Host, Image, Inventory, Login, Mode
+from bringup.core.host import Host, Inventory, Login, Mode
 from bringup.edge.inventory import load
+from tests.conftest import ROOT
 
 from .folder import DEPLOYMENT, write
 
@@ -179,10 +180,12 @@ def test_two_roles_share_a_host_when_each_has_gpus_of_its_own(tmp_path: Path) ->
 
 def test_an_image_folder_is_found_and_overlaid(tmp_path: Path) -> None:
     digest = "sha256:" + "0" * 64
-    text = DEPLOYMENT.replace('reference: "vllm:1"', f"digest: {digest}")
-    images = {"vllm": Image("vllm", reference="vllm:2", engine_version="0.24.0")}
-    found = load(write(tmp_path, deployment=text), images).deployments["demo"].image
-    assert (found.reference, found.digest, found.engine_version) == ("vllm:2", digest, "0.24.0")
+    text = DEPLOYMENT.replace(
+        'name: vllm, reference: "vllm:1"', f"name: vllm-nixl, digest: {digest}"
+    )
+    found = load(write(tmp_path, deployment=text), ROOT / "images").deployments["demo"].image
+    assert found.reference.startswith("vllm-nixl:")
+    assert (found.digest, found.engine_version) == (digest, "0.24.0")
 
 
 def test_kinds_take_the_name_of_their_file(tmp_path: Path) -> None:
