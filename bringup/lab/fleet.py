@@ -1,0 +1,286 @@
+"""Bring the practice fleet up and down: folders, keys, inventory, and the server behind them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import ToolError
+from . import MISSING, keys, machine, tree
+from .describe import describe
+from .hardware import Hardware
+from .host import tree as tree_of
+from .inventory import inventory_files
+
+FOLDER = Path(".lab")
+"""Where the fleet lives unless somebody says otherwise, below the working directory."""
+
+USER = "operator"
+PATIENCE_S = 60.0
+"""How long to wait for the server to start, or for another `up` to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabHost:
+    """One practice host as the fleet stands. `port` is 0 before the first start."""
+
+    name: str
+    about: str
+    address: str
+    port: int
+    root: Path
+
+
+@dataclass(frozen=True, slots=True)
+class LabStatus:
+    """The fleet as it stands. `pid` is None when no server runs."""
+
+    folder: Path
+    pid: int | None
+    hosts: tuple[LabHost, ...]
+
+    @property
+    def is_up(self) -> bool:
+        return self.pid is not None
+
+    @property
+    def inventory(self) -> Path:
+        return self.folder / "inventory"
+
+
+Say = Callable[[str], None]
+
+
+def _quiet(_: str) -> None:
+    pass
+
+
+def up(
+    folder: Path = FOLDER,
+    hosts: tuple[str, ...] = (),
+    *,
+    fresh: bool = False,
+    on_line: Say = _quiet,
+    descriptions: tuple[Hardware, ...] | None = None,
+) -> LabStatus:
+    """Bring the fleet to its descriptions, whatever stood there, and return how it stands.
+
+    `hosts` are names or patterns (``b300-[01-30]``); by default the hosts that are up, or all
+    described ones. `fresh` makes host folders anew. `descriptions` takes the place of the files.
+    Raises UsageError for an unknown host, ToolError when the server does not start.
+    """
+    if find_spec("asyncssh") is None:
+        raise ToolError(MISSING, remedy="pip install 'bringup[lab]'")
+    folder = folder.resolve()
+    wanted = descriptions or describe(hosts or tuple(_ordered(folder)))
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder):
+        for hardware in wanted:
+            _settle_host(folder, hardware, fresh=fresh, on_line=on_line)
+        machine.share(folder / "machine" / "bin")
+        keys.settle(folder / "keys", tuple(hardware.name for hardware in wanted))
+        _serve(folder, wanted, on_line)
+        standing = status(folder)
+        _write_inventory(folder, wanted, standing)
+    return standing
+
+
+def down(folder: Path = FOLDER, *, remove: bool = False, on_line: Say = _quiet) -> LabStatus:
+    """End the server and all it runs; with `remove`, delete the fleet's folder as well.
+
+    Raises ToolError when `remove` meets a folder that is no practice fleet.
+    """
+    folder = folder.resolve()
+    if folder.is_dir():
+        with _alone(folder):
+            if pid := server_pid(folder):
+                _stop(folder, pid)
+                on_line(f"stopped the server, process {pid}")
+    if remove and folder.exists():
+        _remove(folder)
+        on_line(f"removed {folder}")
+    return status(folder)
+
+
+def status(folder: Path = FOLDER) -> LabStatus:
+    """Return how the fleet stands."""
+    folder = folder.resolve()
+    ports = _read(folder / "server.json").get("ports", {})
+    rows = _read(folder / "fleet.json").get("hosts", ())
+    hosts = tuple(
+        LabHost(
+            row["name"], row["about"], "127.0.0.1", ports.get(row["name"], 0), Path(row["root"])
+        )
+        for row in rows
+    )
+    return LabStatus(folder, server_pid(folder), hosts)
+
+
+def digest(folder: Path, host: str) -> str:
+    """Return ``sha256:…`` of all that a host's folder holds; holes of the weights are skipped."""
+    return tree.digest(folder.resolve() / "hosts" / host / "root")
+
+
+def server_pid(folder: Path) -> int | None:
+    """Return the server's process, or None: alive is who holds the lock, not what a file says."""
+    lock = folder / "server.lock"
+    if not lock.exists():
+        return None
+    with lock.open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return int(_read(folder / "server.json").get("pid", 0)) or None
+    return None
+
+
+def _ordered(folder: Path) -> Iterator[str]:
+    yield from (row["name"] for row in _read(folder / "fleet.json").get("hosts", ()))
+
+
+def _settle_host(folder: Path, hardware: Hardware, *, fresh: bool, on_line: Say) -> None:
+    """Bring one host's folder to its description. The record is written last."""
+    home = folder / "hosts" / hardware.name
+    if fresh and home.exists():
+        shutil.rmtree(home)
+    record = home / "described.json"
+    before = frozenset(_read(record).get("paths", ()))
+    wanted = tree_of(hardware)
+    if not before:
+        on_line(f"making {hardware.name}: {hardware.about}")
+    tree.settle(home / "root", wanted, before=before)
+    if before != wanted.keys():
+        record.write_text(json.dumps({"paths": sorted(wanted)}, indent=0) + "\n")
+
+
+def _serve(folder: Path, wanted: tuple[Hardware, ...], on_line: Say) -> None:
+    """Have a server that serves exactly these hosts; ports stay the same where they can."""
+    ports = _read(folder / "server.json").get("ports", {})
+    fleet = _orders(folder, wanted, ports)
+    running = server_pid(folder)
+    if running and _read(folder / "fleet.json") == fleet:
+        return
+    if running:
+        _stop(folder, running)
+    _write_json(folder / "fleet.json", fleet)
+    words = [sys.executable, "-m", "bringup.lab.server", str(folder)]
+    done = subprocess.run(
+        words, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=PATIENCE_S, env=_environment(),
+    )  # fmt: skip
+    if done.returncode:
+        raise ToolError(
+            "cannot start the practice fleet's SSH server", said=done.stderr[-2000:],
+            remedy=f"read {folder}/server.log, then try: ./run lab.up --fresh",
+        )  # fmt: skip
+    on_line(f"serving {len(wanted)} hosts")
+    given = _read(folder / "server.json").get("ports", {})
+    if given != ports:
+        _write_json(folder / "fleet.json", _orders(folder, wanted, given))
+
+
+def _orders(folder: Path, wanted: tuple[Hardware, ...], ports: Mapping[str, int]) -> dict[str, Any]:
+    rows = [
+        {
+            "name": hardware.name,
+            "about": hardware.about,
+            "root": str(folder / "hosts" / hardware.name / "root"),
+            "key": str(folder / "keys" / f"host-{hardware.name}"),
+            "port": ports.get(hardware.name, 0),
+            "faults": _plain(asdict(hardware.faults)),
+        }
+        for hardware in wanted
+    ]
+    return {
+        "user": USER,
+        "authorized": str(folder / "keys" / "operator.pub"),
+        "tools": str(folder / "machine" / "bin"),
+        "hosts": rows,
+    }
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - JSON
+    return json.loads(json.dumps(value))
+
+
+def _environment() -> dict[str, str]:
+    """The environment of the server: this package importable, nothing of a test run's."""
+    package = str(Path(__file__).parents[2])
+    path = os.environ.get("PYTHONPATH", "")
+    return {**os.environ, "PYTHONPATH": f"{package}:{path}" if path else package}
+
+
+def _stop(folder: Path, pid: int) -> None:
+    """End the server: TERM, and KILL when it does not let go of its lock."""
+    for number, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if server_pid(folder) is None:
+                return
+            time.sleep(0.02)
+    raise ToolError(f"cannot stop the practice fleet's server, process {pid}")
+
+
+def _write_inventory(folder: Path, wanted: tuple[Hardware, ...], standing: LabStatus) -> None:
+    """Write the inventory, known_hosts and an ssh_config that fit the server's ports."""
+    ports = {host.name: host.port for host in standing.hosts}
+    for name, text in inventory_files(folder, USER, wanted, ports).items():
+        path = folder / name
+        if not path.is_file() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_name(path.name + ".new")
+            fresh.write_text(text)
+            fresh.replace(path)
+
+
+def _remove(folder: Path) -> None:
+    if not (folder / "fleet.json").exists() and not (folder / "hosts").exists():
+        raise ToolError(f"cannot remove {folder}: it holds no practice fleet")
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one `up` or `down` at a time work on a folder."""
+    with (folder / "up.lock").open("a") as stream:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ToolError(
+                        f"cannot lock {folder}: another lab.up is at work there"
+                    ) from None
+                time.sleep(0.05)
+        yield
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return a JSON file's content; a missing or half-written one is an empty one."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write_json(path: Path, value: object) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(value, indent=2) + "\n")
+    fresh.replace(path)

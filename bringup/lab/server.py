@@ -1,0 +1,247 @@
+"""The SSH server of all practice hosts: one process, a port and a host key for each host.
+
+``python -m bringup.lab.server FOLDER`` reads FOLDER/fleet.json, listens, puts itself into the
+background, and ends with 0 once every host can be reached. It holds a lock on FOLDER/server.lock
+for as long as it lives, and writes FOLDER/server.json with its process and the ports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import ipaddress
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .hardware import Faults
+
+try:
+    import asyncssh
+except ModuleNotFoundError as error:  # the practice fleet is an extra
+    from . import MISSING
+
+    raise SystemExit(MISSING) from error
+
+from .session import Place, end_group, serve
+
+LOCAL = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One host as the server knows it. `port` 0 takes a free one."""
+
+    name: str
+    root: Path
+    key: Path
+    faults: Faults
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the server is to serve, from fleet.json."""
+
+    user: str
+    authorized: Path
+    tools: Path
+    hosts: tuple[Served, ...]
+
+
+def orders(folder: Path) -> Orders:
+    """Read fleet.json."""
+    said = json.loads((folder / "fleet.json").read_bytes())
+    hosts = tuple(
+        Served(
+            row["name"], Path(row["root"]), Path(row["key"]), Faults(**row["faults"]), row["port"]
+        )
+        for row in said["hosts"]
+    )
+    return Orders(said["user"], Path(said["authorized"]), Path(said["tools"]), hosts)
+
+
+class Door(asyncssh.SSHServer):
+    """Who may come in, and where connections may be passed on to: this machine's loopback alone."""
+
+    def __init__(self, user: str, key: asyncssh.SSHKey, faults: Faults) -> None:
+        self._user = user
+        self._key = key
+        self._faults = faults
+
+    async def begin_auth(self, username: str) -> bool:  # noqa: ARG002
+        """Ask everyone for a key; a stalled host never answers."""
+        if self._faults.login == "stall":
+            await asyncio.sleep(86400)
+        return True
+
+    def public_key_auth_supported(self) -> bool:
+        """Return True: keys are the only way in."""
+        return True
+
+    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        """Let in the described login with the fleet's own key."""
+        return username == self._user and key == self._key
+
+    def connection_requested(self, dest_host: str, *_: object) -> bool:
+        """Allow `ssh -L` and `-W` to loopback; other addresses have no route from here."""
+        if _is_loopback(dest_host):
+            return True
+        raise asyncssh.ChannelOpenError(
+            asyncssh.OPEN_CONNECT_FAILED, f"no route to {dest_host} from a practice host"
+        )
+
+    def server_requested(self, listen_host: str, *_: object) -> bool:
+        """Allow `ssh -R` on loopback."""
+        return not listen_host or _is_loopback(listen_host)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Files(asyncssh.SFTPServer):
+    """File transfer; relative names start in the login's home."""
+
+    def __init__(self, channel: asyncssh.SSHServerChannel[bytes], *, home: Path) -> None:
+        super().__init__(channel)
+        self._home = os.fsencode(home)
+
+    def map_path(self, path: bytes) -> bytes:
+        """Return the local path of a name that the client sent."""
+        return os.path.join(self._home, path)  # noqa: PTH118 - bytes
+
+
+def place(host: Served, user: str, tools: Path) -> Place:
+    """Return where a host's commands run: its own programs first, then the machine's safe ones."""
+    home = host.root / "home" / user
+    own = (
+        host.root / folder for folder in ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin")
+    )
+    environment = {
+        "PATH": ":".join(map(str, (*own, tools))),
+        "HOME": str(home),
+        "USER": user,
+        "LOGNAME": user,
+        "SHELL": "/bin/sh",
+    }
+    return Place(host.name, home, environment, host.faults)
+
+
+def bind(host: Served) -> socket.socket:
+    """Return a socket bound to the host's port, or to a free one when that is taken."""
+    for port in (host.port, 0):
+        made = socket.socket()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            made.bind((LOCAL, port))
+        except OSError:
+            made.close()
+            if not port:
+                raise
+        else:
+            return made
+    raise AssertionError("a free port always binds")
+
+
+async def listen(host: Served, bound: socket.socket, said: Orders, at: Place) -> Any:  # noqa: ANN401 - either kind of server
+    """Start to answer on a host's port, in the way that its description says."""
+    if host.faults.login == "refuse":
+        return None  # bound but not listening: the kernel refuses
+    if host.faults.login == "mute":
+        return await asyncio.start_server(_say_nothing, sock=bound)
+    key = asyncssh.read_public_key(said.authorized)
+    return await asyncssh.listen(
+        sock=bound, backlog=512, server_host_keys=[str(host.key)],
+        server_factory=partial(Door, said.user, key, host.faults),
+        process_factory=partial(serve, at), sftp_factory=partial(Files, home=at.home),
+        encoding=None, line_editor=False, password_auth=False, kbdint_auth=False,
+        allow_scp=False, x11_forwarding=False, agent_forwarding=False, login_timeout=120,
+        compression_algs=None, keepalive_interval=0,
+    )  # fmt: skip
+
+
+async def _say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        await asyncio.sleep(86400)
+    finally:
+        writer.close()
+
+
+async def run(folder: Path, said: Orders, ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM, then end every process that a session has left."""
+    places = [place(host, said.user, said.tools) for host in said.hosts]
+    bound = [bind(host) for host in said.hosts]
+    servers = [
+        await listen(*each)
+        for each in zip(said.hosts, bound, [said] * len(places), places, strict=True)
+    ]
+    ports = {host.name: sock.getsockname()[1] for host, sock in zip(said.hosts, bound, strict=True)}
+    _replace(folder / "server.json", {"pid": os.getpid(), "ports": ports})
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    ready()
+    await stop.wait()
+    for server in filter(None, servers):
+        server.close()
+    groups = {group for at in places for group in at.groups}
+    await asyncio.gather(*map(end_group, groups))
+
+
+def _replace(path: Path, value: object) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(value, indent=2) + "\n")
+    fresh.replace(path)
+
+
+def main(folder: Path) -> None:
+    """Go into the background and serve; the calling process ends when all hosts can be reached."""
+    said = orders(folder)
+    heard, tell = os.pipe()
+    if os.fork():
+        os.close(tell)
+        os._exit(0 if os.read(heard, 1) else 1)
+    os.close(heard)
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    _background(folder, said, tell)
+
+
+def _background(folder: Path, said: Orders, tell: int) -> NoReturn:
+    """Serve as a process without terminal, parents or inherited streams."""
+    lock = os.open(folder / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.write(2, f"cannot serve {folder}: another server holds {folder}/server.lock\n".encode())
+        os._exit(1)
+    log = os.open(folder / "server.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+
+    def ready() -> None:
+        os.dup2(nothing, 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.write(tell, b"1")
+        os.close(tell)
+
+    asyncio.run(run(folder, said, ready))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())

@@ -1,0 +1,96 @@
+"""The kernel's view of a practice host's hardware: /sys, /dev and the driver's part of /proc."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import pci, rdma
+from .hardware import Hardware, Slot, gpu_uuid
+from .tree import Entry, File, Folder, Link, Tree
+
+_BRIDGE = pci.Identity("10b5", "c040", "060400")
+
+
+def files(hardware: Hardware) -> Tree:
+    """Return all of /sys, /dev and /proc/driver that a probe of the hardware reads."""
+    return dict(_entries(hardware))
+
+
+def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
+    yield "/sys/bus/pci/devices", Folder()
+    for place, numa in pci.bridges(hardware).items():
+        yield from pci.entries(hardware.cpu.numbers(numa), numa, place, _BRIDGE)
+    for index, slot in enumerate(hardware.slots):
+        yield from _gpu(hardware, index, slot)
+    yield from rdma.entries(hardware)
+    if hardware.driver:
+        yield from _driver(hardware)
+    yield from _processors(hardware)
+    for module in hardware.modules:
+        yield f"/sys/module/{module}/initstate", File("live\n")
+
+
+def _gpu(hardware: Hardware, index: int, slot: Slot) -> Iterator[tuple[str, Entry]]:
+    if not hardware.gpus:
+        return
+    gpus, folder = hardware.gpus, pci.folder(slot.pci)
+    identity = pci.Identity("10de", gpus.device_id, "030200")
+    yield from pci.entries(hardware.cpu.numbers(slot.numa), slot.numa, slot.pci, identity)
+    yield f"{folder}/subsystem_vendor", File("0x10de\n")
+    yield f"{folder}/subsystem_device", File(f"0x{gpus.subsystem_id.lower()}\n")
+    if not hardware.driver:
+        return
+    yield pci.link(f"{folder}/driver", "/sys/bus/pci/drivers/nvidia")
+    yield f"/dev/nvidia{index}", Link("/dev/null")
+    lines = (
+        ("Model: \t", gpus.product),
+        ("IRQ:   \t", str(64 + index)),
+        ("GPU UUID: ", gpu_uuid(hardware.name, index)),
+        ("Video BIOS: ", gpus.vbios.lower()),
+        ("Bus Type: ", "PCIe"),
+        ("DMA Size: ", "52 bits"),
+        ("DMA Mask: ", "0xfffffffffffff"),
+        ("Bus Location: ", pci.device(slot.pci)),
+        ("Device Minor: ", str(index)),
+        ("GPU Firmware: ", hardware.driver.version),
+        ("GPU Excluded:", "No"),
+    )
+    text = "".join(f"{name}\t {value}\n" for name, value in lines)
+    yield f"/proc/driver/nvidia/gpus/{pci.device(slot.pci)}/information", File(text)
+
+
+def _driver(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
+    """The loaded NVIDIA driver."""
+    assert hardware.driver
+    version = hardware.driver.version
+    flavours = {"open": "Open Kernel Module for x86_64", "proprietary": "x86_64 Kernel Module"}
+    text = (
+        f"NVRM version: NVIDIA UNIX {flavours[hardware.driver.module]}  {version}  "
+        "Release Build  (builder@buildhost)  \n"
+        "GCC version:  gcc version 13.3.0 (Ubuntu 13.3.0-6ubuntu2~24.04) \n"
+    )
+    yield "/proc/driver/nvidia/version", File(text)
+    yield "/sys/bus/pci/drivers/nvidia/module/version", File(f"{version}\n")
+    yield "/sys/module/nvidia/version", File(f"{version}\n")
+    yield "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", File("N\n")
+    for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset"):
+        if name != "nvidia-uvm" or "nvidia_uvm" in hardware.modules:
+            yield f"/dev/{name}", Link("/dev/null")
+
+
+def _processors(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
+    cpu = hardware.cpu
+    everyone = f"0-{cpu.count - 1}"
+    for name in ("online", "possible", "present"):
+        yield f"/sys/devices/system/cpu/{name}", File(f"{everyone}\n")
+    yield "/sys/devices/system/cpu/offline", File("\n")
+    yield "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", File(f"{cpu.governor}\n")
+    yield "/sys/devices/system/node/online", File(f"0-{cpu.sockets - 1}\n")
+    for node in range(cpu.sockets):
+        yield f"/sys/devices/system/node/node{node}/cpulist", File(f"{cpu.numbers(node)}\n")
+    yield "/sys/devices/system/edac/mc/mc0/ce_count", File("0\n")
+    yield "/sys/devices/system/edac/mc/mc0/ue_count", File("0\n")
+    yield "/sys/kernel/mm/transparent_hugepage/enabled", File("always [madvise] never\n")
+    yield "/sys/devices/virtual/dmi/id/product_name", File(f"{hardware.system}\n")
+    yield "/sys/class/dmi/id", Link("../../devices/virtual/dmi/id")
+    yield "/sys/fs/cgroup/cgroup.controllers", File("cpuset cpu io memory hugetlb pids rdma misc\n")
