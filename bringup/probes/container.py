@@ -11,7 +11,7 @@ from typing import Any
 from ..core.facts import Probe, looked
 from ..core.reading import Absent, Known, Reading, Unknown
 from ..core.script import Section
-from .text import GET, answered, first, natural, rows, told, whole
+from .text import GET, answered, first, natural, rows, space, told, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,15 @@ class ContainerEngine:
     cgroup_driver: str = ""
     cgroup_version: str = ""
     logging_driver: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDisk:
+    """Space on the disk where the engine keeps its images, in MiB."""
+
+    path: str
+    total_mib: int
+    free_mib: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +201,30 @@ def _value(text: str, label: str) -> str:
     return found[1].strip() if found else ""
 
 
+DISK = r"""
+e=docker; f='{{.DockerRootDir}}'
+tool docker >/dev/null || { e=podman; f='{{.Store.GraphRoot}}'; }
+t=$(ask $e info --format "$f" 2>&1) || { rc=$?; printf '%s\n' "$t"; exit $rc; }
+d=$(printf '%s\n' "$t" | sed -n 's/^ *Docker Root Dir: *//; /^\//p' | head -n 1)
+[ -n "$d" ] || { echo "the engine names no folder"; exit 4; }
+printf 'root\t%s\n' "$d"; df -kP "$R$d"
+"""
+
+
+def parse_disk(section: Section) -> Reading[EngineDisk]:
+    """Return the space where the engine keeps images; absent without an engine."""
+    if section.exit == 127 and section.first.endswith(": not found"):
+        return Absent(section.first)
+    answer = answered(section)
+    if not isinstance(answer, Known):
+        return answer
+    row = answer.value.strip().rpartition("\n")[2]
+    path = first(told(answer.value), "root")
+    if (kib := space(row)) is None or not path.startswith("/"):
+        return Unknown("df says nothing of the engine's folder", section.first)
+    return Known(EngineDisk(path, kib[0] // 1024, kib[1] // 1024), row)
+
+
 def parse_toolkit(section: Section) -> Reading[ContainerToolkit]:
     """Read ``nvidia-ctk --version``; exit 127 is its absence."""
     answer = looked(section)
@@ -309,6 +342,7 @@ def parse_links(section: Section) -> Reading[DeviceLinks]:
 PROBE = Probe("engine", ContainerEngine, SCRIPT, parse, seconds=10, tool="docker")
 PROBES = (
     PROBE,
+    Probe("engine_disk", EngineDisk, DISK, parse_disk, seconds=8, tool="docker", volatile=True),
     Probe("container_toolkit", ContainerToolkit, "ask nvidia-ctk --version", parse_toolkit),
     Probe("cdi", CdiSpecs, CDI, parse_cdi),
     Probe("docker_daemon", DaemonConfig, DAEMON, parse_daemon),

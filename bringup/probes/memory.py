@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..core.facts import Probe
 from ..core.reading import Known, Reading, Unknown
 from ..core.script import Section
-from .text import answered, first, told, whole
+from .text import answered, first, space, told, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,10 @@ def parse_shared(section: Section) -> Reading[SharedMemory]:
     answer = answered(section)
     if not isinstance(answer, Known):
         return answer
-    words = answer.value.split("\n")[-1].split() if answer.value else []
-    words = words or next(iter(answer.value.split("\n")[-2:-1]), "").split()
-    numbers = [whole(word) for word in words[1:4]]
-    if len(words) < 6 or numbers[0] is None or numbers[2] is None:
+    row = answer.value.strip().rpartition("\n")[2]
+    if (kib := space(row)) is None:
         return Unknown("df says nothing of /dev/shm", section.first)
-    return Known(SharedMemory(numbers[0] // 1024, numbers[2] // 1024), " ".join(words))
+    return Known(SharedMemory(kib[0] // 1024, kib[1] // 1024), row)
 
 
 EDAC = r"""

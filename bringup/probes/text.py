@@ -98,6 +98,12 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in match.group().split(".")) if match else ()
 
 
+def space(row: str) -> tuple[int, int] | None:
+    """Return total and available KiB from a row of ``df -kP``, None for anything else."""
+    found = re.search(r"\s([0-9]{1,15})\s+[0-9]+\s+([0-9]{1,15})\s+([0-9]+%|-)\s+/", row)
+    return (int(found[1]), int(found[2])) if found else None
+
+
 GET = r"""
 get() { v=; { read -r v <"$1"; } 2>/dev/null; }
 say() { printf '%s\t%s\n' "$1" "$2"; }
