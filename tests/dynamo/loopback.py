@@ -19,7 +19,9 @@ from types import TracebackType
 from typing import Literal
 
 from bringup.core.errors import Unreachable
+from bringup.edge.discovery import read_etcd, read_folder
 from bringup.edge.http import Answer, ask
+from bringup.readiness.cards import Announced
 
 from .etcd import Server, start_etcd
 from .processes import PATIENCE_S, Program, free_ports, until
@@ -181,12 +183,9 @@ class Loopback:
                 return frontend
         raise AssertionError("the frontend found no free port in five tries")
 
-    def cards(self) -> dict[str, bytes]:
-        """Return the model cards in discovery, by key."""
-        if self.etcd is not None:
-            return {entry.key: entry.value for entry in self.etcd.client.range("v1/mdc/")}
-        files = (path for path in (self.file_store / "v1/mdc").glob("*") if path.is_file())
-        return {f"v1/mdc/{path.name}": path.read_bytes() for path in files}
+    def announced(self) -> Announced:
+        """Return what workers have in discovery: cards and instances."""
+        return read_etcd(self.etcd.client) if self.etcd else read_folder(self.file_store)
 
     def _worker(
         self,

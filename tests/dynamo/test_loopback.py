@@ -29,7 +29,7 @@ def test_pair_answers_a_chat_through_the_real_frontend(
     assert said["choices"][0]["message"]["content"]
     prefill.says(f"prefill done request_id={request_id}")
     decode.says(f"decode done request_id={request_id}")
-    assert len(dynamo.cards()) == 2
+    assert {card.worker_type for card in dynamo.announced().cards} == {"prefill", "decode"}
 
 
 def test_workers_and_frontend_talk_through_nats(loopback: MakeLoopback) -> None:
