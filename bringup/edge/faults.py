@@ -11,8 +11,10 @@ from pydantic import BaseModel, ValidationError
 from ..core.errors import Problem
 from ..core.nearest import did_you_mean
 from .forms import shown
-from .schema import known_keys
-from .yaml_marks import Document, Path
+from .schema import HostEntry, known_keys
+from .yaml_marks import Document, Path, resolve
+
+NO_VALUE = "has no value: give one, or take the key out"
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -32,7 +34,7 @@ def check(document: Document, model: type[M], may_be_empty: Callable[[Path], boo
     What is wrong is cut out and the rest is kept, so that later checks can say more in one go.
     """
     empty = tuple(
-        document.problem(path, "has no value: give one, or take the key out")
+        document.problem(path, NO_VALUE)
         for path in _empty_paths(document.data, ())
         if not may_be_empty(path)
     )
@@ -51,7 +53,7 @@ def check(document: Document, model: type[M], may_be_empty: Callable[[Path], boo
             found += [problem for problem in fresh if not any(_covers(problem, f) for f in found)]
             for path, _ in reversed(faults):
                 data = _without(data, path)
-    return Checked(document, entry, merged(document.problems, (*empty, *found)))
+    return Checked(document, entry, merged(document.problems, (*found, *empty)))
 
 
 def merged(first: tuple[Problem, ...], more: tuple[Problem, ...]) -> tuple[Problem, ...]:
@@ -71,7 +73,7 @@ def _covers(one: Problem, other: Problem) -> bool:
 
 def _no_mapping(document: Document) -> Problem:
     if document.data is None:
-        return document.problem((), "is empty")
+        return Problem(document.file, 1, "", "is empty: begin with the shipped example")
     return document.problem((), f"should hold keys (key: value), not {shown(document.data)}")
 
 
@@ -120,33 +122,50 @@ def _problem(
     error: Mapping[str, Any],
 ) -> Problem:
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
-    if kind == "extra_forbidden":
-        name = str(path[-1])
-        message = f"unknown key{did_you_mean(name, known_keys(model, path))}"
+    if value is None:
+        message = NO_VALUE
+    elif kind == "extra_forbidden":
+        message = _unknown_key(model, path)
     elif kind == "value_error":
         message = str(context["error"])
     elif kind in _WANTED:
-        message = f"should be {_WANTED[kind]}, not {_mention(document, path, value)}"
+        found = _found(document, path, value)
+        message = f"should be {_WANTED[kind]}, not {found}{_cure(kind, found, value)}"
     elif kind == "too_short":
         message = "is empty"
     else:
-        message = f"{_bounds(kind, context)}, not {shown(value)}"
+        message = f"should be {_bounds(kind, context)}, not {shown(value)}"
     return document.problem(path, message)
 
 
-def _mention(document: Document, path: Path, value: object) -> str:
-    """Return the offending value as written, and what quoting or unquoting would mend."""
+def _unknown_key(model: type[BaseModel], path: Path) -> str:
+    name = str(path[-1])
+    if name in HostEntry.model_fields and path[0] in ("defaults", "groups"):
+        return "tells one host from another: it stands under hosts only"
+    return f"unknown key{did_you_mean(name, known_keys(model, path))}"
+
+
+def _found(document: Document, path: Path, value: object) -> str:
+    """Return the offending value as it is written."""
     raw = document.marks[path].raw if path in document.marks else ""
-    if raw and not isinstance(value, str):
-        return f"{raw}: quote it ('{raw}')"
-    return shown(value)
+    return raw if raw and not isinstance(value, str) else shown(value)
 
 
-def _bounds(kind: str, context: Mapping[str, object]) -> str:
+def _cure(kind: str, found: str, value: object) -> str:
+    """Return which quotes are missing, or too many."""
+    if kind == "string_type" and isinstance(value, int | float):
+        return f": quote it ('{found}')"
+    if kind in ("int_type", "float_type", "bool_type") and isinstance(value, str):
+        bare, surprise = resolve(value)
+        return ": take the quotes away" if not (surprise or isinstance(bare, str)) else ""
+    return ""
+
+
+def _bounds(kind: str, context: Mapping[str, float]) -> str:
     signs = {
         "greater_than_equal": ("at least", "ge"),
         "greater_than": ("more than", "gt"),
         "less_than_equal": ("at most", "le"),
     }
-    words, key = signs.get(kind, ("valid", ""))
-    return f"should be {words} {context.get(key, '')}".strip()
+    words, key = signs[kind]
+    return f"{words} {context[key]:g}" if context[key] < 1e6 else f"{words} {context[key]}"

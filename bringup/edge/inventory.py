@@ -19,7 +19,7 @@ from . import inventory_files as files
 from . import inventory_hosts as hosts
 from . import inventory_knobs as knob_table
 from .faults import Checked, check, merged
-from .inventory_roster import Fault, Merged, Roster, merge, roster
+from .inventory_roster import Fault, Merged, Roster, merge_all, roster
 from .names import PatternError, fold, names_of
 from .schema import DeploymentEntry, HostsFile, KindEntry
 from .yaml_marks import Document
@@ -64,14 +64,14 @@ class _Sheet:
 def _sheet(found: files.Files) -> _Sheet:
     checked = check(found.hosts, HostsFile, _is_host)
     who = roster(checked.entry)
-    words = {host: merge(host, checked.entry, who) for host in who.keys}
+    said, quarrels = merge_all(checked.entry, who)
     return _Sheet(
         checked,
         {name: check(doc, KindEntry, _never) for name, doc in found.kinds.items()},
         {name: check(doc, DeploymentEntry, _is_flag) for name, doc in found.deployments.items()},
         who,
-        {host: said for host, (said, _) in words.items()},
-        (*who.faults, *(fault for _, faults in words.values() for fault in faults)),
+        said,
+        (*who.faults, *quarrels),
     )
 
 
@@ -95,7 +95,7 @@ def _known(
         for host, said in sheet.said.items()
         if ("gpu_count",) in said
     }
-    readable = sheet.hosts.document.data is not None
+    readable = isinstance(sheet.hosts.document.data, dict)
     return deployments.Known(
         sheet.roster.names if readable else None,
         counts,
@@ -118,11 +118,18 @@ def _problems(
 
 
 def _all(checked: Checked[Any], faults: Iterable[Fault]) -> tuple[Problem, ...]:
-    """Return a file's problems and faults; a file that is no YAML has no more to say."""
-    if checked.document.data is None:
+    """Return a file's problems and faults; a file that holds no keys has no more to say."""
+    if not isinstance(checked.document.data, dict):
         return checked.problems
-    more = tuple(checked.document.problem(path, text) for path, text in dict.fromkeys(faults))
-    return merged(checked.problems, more)
+    more = [checked.document.problem(path, text) for path, text in dict.fromkeys(faults)]
+    return merged(checked.problems, tuple(p for p in more if not _follows(p, checked.problems)))
+
+
+def _follows(problem: Problem, others: Iterable[Problem]) -> bool:
+    """Return whether something is missing only because what is wrong below it was cut out."""
+    below = f"{problem.key}/"
+    is_empty = problem.message.startswith(("names no", "holds no", "is empty", "is missing"))
+    return is_empty and any(other.key.startswith(below) for other in others)
 
 
 def _host_faults(sheet: _Sheet, knobs: Mapping[str, Knob] | None) -> Iterator[Fault]:

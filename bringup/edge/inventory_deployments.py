@@ -85,7 +85,8 @@ def _players(name: str, role: RoleEntry, known: Known) -> tuple[Workers, list[Fa
     hosts = sorted(set(hosts), key=natural)
     size = role.nodes_per_worker or 1
     if len(hosts) % size:
-        found.append((path, f"has {len(hosts)} hosts, which make no workers of {size} hosts each"))
+        text = f"does not divide the number of hosts, {len(hosts)}: not {size}"
+        found.append(((*path, "nodes_per_worker"), text))
     return tuple(tuple(hosts[at : at + size]) for at in range(0, len(hosts), size)), found
 
 
@@ -122,7 +123,10 @@ def _worker_faults(name: str, role: RoleEntry, workers: Workers, known: Known) -
         count = known.gpu_counts.get(host)
         beyond = [gpu for gpu in role.gpus or () if count is not None and gpu >= count]
         if beyond:
-            yield ("roles", name, "gpus"), f"{host} has {count} GPUs, from 0 on; not {beyond[0]}"
+            yield (
+                ("roles", name, "gpus"),
+                f"{host} has {count} GPUs, counted from 0: there is no {beyond[0]}",
+            )
 
 
 def _shared_hosts(

@@ -28,29 +28,34 @@ def _share(host: str, setting: str, said: Merged, roster: Roster) -> str:
 
 
 def address_faults(roster: Roster, said: Mapping[str, Merged]) -> Iterator[Fault]:
-    """Yield folded addresses that do not pair up, and addresses that two hosts share."""
-    for key, setting in ((k, s) for k in dict.fromkeys(roster.keys.values()) for s in _FOLDED):
-        host = expand(key)[0]
-        word = said[host].get((setting,))
-        if word is None:
-            continue
-        many, hosts = len(expand_addresses(word.value)), len(expand(key))
-        if many not in (1, hosts):
-            yield word.path, f"stands for {many} addresses, and {key} for {hosts} hosts"
+    """Yield addresses that two hosts share, and folded ones that do not go with their name."""
+    unpaired = dict(_unpaired(roster, said))
+    yield from unpaired.items()
     seen: dict[object, str] = {}
     for host, words in said.items():
+        path = words[("address",)].path if ("address",) in words else ("hosts", roster.keys[host])
         address = address_of(host, words, roster)
         port, gateway = (words.get((key,), NOTHING).value for key in ("port", "gateway"))
         way = (address, port or 22, gateway)
-        if way in seen:
-            path = (
-                words[("address",)].path if ("address",) in words else ("hosts", roster.keys[host])
-            )
+        if way in seen and path not in unpaired:
             yield path, f"{host} has the address of {seen[way]}: {address}"
         seen.setdefault(way, host)
 
 
-_FOLDED = ("address", "advertise")
+def _unpaired(roster: Roster, said: Mapping[str, Merged]) -> Iterator[Fault]:
+    for key in dict.fromkeys(roster.keys.values()):
+        hosts = expand(key)
+        for setting in ("address", "advertise"):
+            word = said[hosts[0]].get((setting,), NOTHING)
+            many = len(expand_addresses(word.value)) if word.value else len(hosts)
+            if many != len(hosts):
+                yield (
+                    word.path,
+                    (
+                        f"names {many} for the {len(hosts)} hosts of {key}: "
+                        f"fold it alike, as in 192.0.2.[1-{len(hosts)}]"
+                    ),
+                )
 
 
 _LOGIN_KEYS = (

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ..core.nearest import did_you_mean
 from .forms import shown
-from .names import ALL, NAME, Names, PatternError, expand, natural
+from .names import ALL, NAME, Names, PatternError, expand, fold, natural
 from .schema import GroupEntry, HostsFile, Settings
 from .yaml_marks import Path
 
@@ -68,7 +68,12 @@ def roster(file: HostsFile) -> Roster:
         name: frozenset(g for g, held in below.items() if name in held and g != name)
         for name in groups
     }
-    faults += [(("groups", name), "holds no host") for name, hosts in groups.items() if not hosts]
+    faulty = {path[1] for path, _ in faults if path[0] == "groups"}
+    faults += [
+        (("groups", name), "holds no host")
+        for name, hosts in groups.items()
+        if not hosts and name not in faulty
+    ]
     faults += _circles(above)
     return Roster({host: keys[host] for host in names.hosts}, groups, above, tuple(faults))
 
@@ -113,7 +118,9 @@ def _group_name_faults(name: str, file: HostsFile) -> Iterator[Fault]:
     if name == ALL:
         yield ("groups", name), "is every host by itself: settings for all stand under defaults:"
     for other in file.groups[name].groups or ():
-        if other not in file.groups:
+        if other == name:
+            yield ("groups", name, "groups"), "holds itself"
+        elif other not in file.groups:
             hint = did_you_mean(other, file.groups)
             yield ("groups", name, "groups"), f"no group {other!r}{hint}"
 
@@ -146,13 +153,25 @@ def merge(host: str, file: HostsFile, roster: Roster) -> tuple[Merged, tuple[Fau
         name: dict(_flat(file.groups[name], ("groups", name))) for name in roster.groups_of(host)
     }
     own = dict(_flat(file.hosts[key] or Settings(), ("hosts", key)))
-    faults: list[Fault] = []
+    quarrels: list[Fault] = []
     for setting in sorted({setting for said in groups.values() for setting in said}):
-        word, fault = _group_word(setting, groups, roster)
-        merged[setting] = word
-        if fault is not None and setting not in own:
-            faults.append((word.path, f"{fault} for {host}: say it under hosts/{key}"))
-    return merged | own, tuple(faults)
+        merged[setting], quarrel = _group_word(setting, groups, roster)
+        if quarrel and setting not in own:
+            quarrels.append((merged[setting].path, quarrel))
+    return merged | own, tuple(quarrels)
+
+
+def merge_all(file: HostsFile, roster: Roster) -> tuple[dict[str, Merged], tuple[Fault, ...]]:
+    """Return what holds for each host, and one fault for each quarrel of groups."""
+    said: dict[str, Merged] = {}
+    hit: dict[Fault, list[str]] = {}
+    for host in roster.keys:
+        said[host], quarrels = merge(host, file, roster)
+        for quarrel in quarrels:
+            hit.setdefault(quarrel, []).append(host)
+    return said, tuple(
+        (path, f"{text} for {fold(hosts)}: say it there") for (path, text), hosts in hit.items()
+    )
 
 
 _MEMBERSHIP = {"hosts", "groups"}
@@ -169,7 +188,7 @@ def _flat(settings: Settings, path: Path) -> Iterator[tuple[Path, Said]]:
 
 def _group_word(
     setting: Path, groups: Mapping[str, Mapping[Path, Said]], roster: Roster
-) -> tuple[Said, str | None]:
+) -> tuple[Said, str]:
     """Return the word of the innermost group on a setting, and what contradicts it."""
     saying = [name for name, said in groups.items() if setting in said]
     overruled = frozenset[str]().union(*(roster.above[name] for name in saying))
@@ -180,4 +199,4 @@ def _group_word(
         if other.value != first.value:
             one, two = shown(first.value), shown(other.value)
             return first, f"groups {inner[0]} ({one}) and {name} ({two}) disagree"
-    return first, None
+    return first, ""
