@@ -193,7 +193,7 @@ def select(
     is named, and when nobody is left.
     """
     wanted = {*_matched(inventory, hosts, "--host")}
-    wanted |= {*_matched(inventory, (f"@{name}" for name in group), "--group")}
+    wanted |= {*_matched(inventory, group, "--group", "@")}
     within = {*_matched(inventory, (limit or "@all",), "--limit")}
     left_out = {*_matched(inventory, exclude, "--exclude")}
     if not (hosts or group or limit):
@@ -210,10 +210,12 @@ def select(
     return tuple(inventory.hosts[name] for name in inventory.hosts if name in chosen)
 
 
-def _matched(inventory: Inventory, patterns: Iterable[str], option: str) -> Iterator[str]:
+def _matched(
+    inventory: Inventory, patterns: Iterable[str], option: str, sign: str = ""
+) -> Iterator[str]:
     names = names_of(inventory)
     for pattern in patterns:
         try:
-            yield from names.match(pattern)
+            yield from names.match(sign + pattern)
         except PatternError as error:
-            raise UsageError(f"cannot take {option} {pattern}: {error}") from error
+            raise UsageError(f"cannot take {option} {pattern or repr('')}: {error}") from error

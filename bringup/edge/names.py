@@ -71,8 +71,13 @@ def expand_addresses(pattern: str) -> tuple[str, ...]:
 
 
 def fold(names: Iterable[str]) -> str:
-    """Return names in short form for people: `b300-[04,07]`."""
-    return str(NodeSet.fromlist(sorted(names, key=natural), resolver=RESOLVER_NOGROUP))
+    """Return names in short form for people, in natural order: `b300-[04,07],web`."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted(names, key=natural):
+        alike.setdefault(re.sub(r"\d+(\D*)$", r"0\1", name), []).append(name)
+    return ",".join(
+        str(NodeSet.fromlist(each, resolver=RESOLVER_NOGROUP)) for each in alike.values()
+    )
 
 
 def natural(name: str) -> tuple[tuple[str, int, str], ...]:

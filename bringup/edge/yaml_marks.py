@@ -252,7 +252,7 @@ def _hint(line: str) -> str:
     """Return what mends the usual slips with host patterns."""
     if re.search(r"(^|[:\-,\[]\s*)[@*%`&]", line):
         return "; quote a value that begins with @, *, %, & or `"
-    if re.search(r"\[.*\w\[|\{.*\w\[", line):
+    if re.search(r"[\[{].*[\w.-]\[", line):
         return "; quote host patterns within [ ] or { }"
     return ""
 
