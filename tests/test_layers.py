@@ -32,7 +32,16 @@ MAY: dict[str, set[str]] = {
 }
 
 LIBRARIES: dict[str, set[str]] = {
-    "edge": {"yaml", "pydantic", "jinja2", "fabric", "paramiko", "invoke", "ClusterShell"},
+    "edge": {
+        "yaml",
+        "pydantic",
+        "jinja2",
+        "fabric",
+        "paramiko",
+        "invoke",
+        "ClusterShell",
+        "blake3",
+    },
     "lab": {"yaml", "pydantic", "asyncssh"},
     "report": {"rich", "jinja2"},
     "doors": {"click", "invoke", "rich"},
