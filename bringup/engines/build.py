@@ -13,7 +13,8 @@ from ..core.words import Secret
 from .engine import CommandLine, Setting, Settled, plainly
 
 SECRET_NAME = re.compile(
-    r"TOKEN|PASSWORD|SECRET|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_KEY|NKEY|_AUTH_"
+    r"(?:^|_)(?:TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?|PRIVATE|API_?KEY|ACCESS_KEY|NKEY)"
+    r"(?:_ID)?$"
 )
 _USER_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 
@@ -98,7 +99,7 @@ def assemble(program: tuple[str, ...], pieces: Iterable[Piece]) -> CommandLine:
             argv += [piece.name] if piece.value is None else [piece.name, piece.value]
         else:
             env[piece.name] = guarded(piece.name, piece.value) or ""
-    return CommandLine(tuple(argv), env, why)
+    return CommandLine(tuple(argv), env, why, len(program))
 
 
 def _replaced(piece: Piece, env: dict[str, str | Secret]) -> tuple[str, ...]:

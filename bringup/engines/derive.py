@@ -9,6 +9,7 @@ from ..core.knobs import Decision
 from ..core.reading import Known
 from ..core.rules import World
 from ..probes.gpu import Gpus
+from ..rules.where import needs_network
 from .engine import Settled
 from .knobs import KNOBS
 
@@ -68,7 +69,8 @@ def _derived(
             yield "leader_address", leader, "inventory", f"address of {worker[0]}, rank 0"
     yield "port", port, "default", "the engine's own default, written out"
     if role.mode is not Mode.AGGREGATED:
-        yield "side_channel_host", address_of(host), "inventory", f"address of {host.name}"
+        if world.deployment is not None and needs_network(world.deployment, role):
+            yield "side_channel_host", address_of(host), "inventory", f"address of {host.name}"
         yield "side_channel_port", 5600, "default", "vLLM's own default, written out"
     yield from _tensor_parallel(settled, world, role, len(worker))
 

@@ -1,4 +1,4 @@
-"""What every Dynamo worker shares: where etcd and NATS are, its ports, its RDMA devices."""
+"""What every Dynamo worker shares: where etcd and NATS are, and its ports."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ from collections.abc import Iterator
 from ..core.host import Deployment, Scalar
 from ..core.rules import World
 from .build import Piece
+from .common import TRANSFER, if_address
 from .engine import Setting
-
-TRANSFER = (
-    Setting("ucx_net_devices", variable="UCX_NET_DEVICES"),
-    Setting("ucx_tls", variable="UCX_TLS"),
-    Setting("nccl_ib_hca", variable="NCCL_IB_HCA"),
-    Setting("nccl_cumem", variable="NCCL_CUMEM_ENABLE"),
-)
 
 
 def _healthy(_value: Scalar, _world: World) -> str:
@@ -27,7 +21,7 @@ SETTINGS = (
     Setting("dynamo_reasoning_parser", "--dyn-reasoning-parser"),
     Setting("request_plane", "--request-plane"),
     Setting("event_plane", "--event-plane"),
-    Setting("advertise_host", variable="DYN_TCP_RPC_HOST"),
+    Setting("advertise_host", variable="DYN_TCP_RPC_HOST", spell=if_address),
     Setting("rpc_port", variable="DYN_TCP_RPC_PORT"),
     Setting("system_port", variable="DYN_SYSTEM_PORT"),
     Setting("system_port", variable="DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS", spell=_healthy),

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..core.host import Deployment, Mode, Role, Scalar
 from ..core.rules import Finding, World
+from ..rules.where import said
 from .build import Piece, assemble, extra, pieces_of
+from .check import Dialect, findings
+from .common import CACHES, below_folder, if_address, visible
 from .dynamo import SETTINGS as DYNAMO
 from .dynamo import services
 from .engine import CommandLine, Engine, Setting, Settled, Versions, plainly
+from .schema import Schema
 
 PREFILL_SIDE = (Mode.PREFILL, Mode.AGGREGATED)
 PAIR = (Mode.PREFILL, Mode.DECODE)
@@ -28,6 +32,17 @@ def _chunk(value: Scalar, _world: World) -> str:
 
 def _threads(value: Scalar, _world: World) -> str | None:
     return '{"enable_multithread_load": true}' if value else None
+
+
+def _draft(value: Scalar, world: World) -> str:
+    """A draft that the checkpoint holds lies in the model's own folder."""
+    bundled = value == "bundled" and world.deployment is not None
+    return world.deployment.model.path if bundled and world.deployment else str(value)
+
+
+def _window(value: Scalar, world: World) -> str | None:
+    """DSPARK has no window; the rule dspark-draft-window says that it is left out."""
+    return None if said(world, "speculative_algorithm") == "DSPARK" else plainly(value)
 
 
 SETTINGS = (
@@ -64,12 +79,12 @@ SETTINGS = (
     Setting("mamba_backend", "--mamba-backend"),
     Setting("custom_all_reduce", off="--disable-custom-all-reduce"),
     Setting("speculative_algorithm", "--speculative-algorithm"),
-    Setting("speculative_draft_path", "--speculative-draft-model-path"),
+    Setting("speculative_draft_path", "--speculative-draft-model-path", spell=_draft),
     Setting("speculative_block_size", "--speculative-dspark-block-size"),
     Setting("speculative_draft_tokens", "--speculative-num-draft-tokens"),
     Setting("speculative_steps", "--speculative-num-steps"),
     Setting("speculative_eagle_topk", "--speculative-eagle-topk"),
-    Setting("speculative_draft_window", "--speculative-draft-window-size"),
+    Setting("speculative_draft_window", "--speculative-draft-window-size", spell=_window),
     Setting("decode_extra_slots", "--disaggregation-decode-extra-slots", modes=(Mode.DECODE,)),
     Setting("reasoning_parser", "--reasoning-parser"),
     Setting("tool_call_parser", "--tool-call-parser"),
@@ -79,7 +94,9 @@ SETTINGS = (
     Setting("dist_timeout_s", "--dist-timeout"),
     Setting("skip_warmup", "--skip-server-warmup"),
     Setting("trust_remote_code", "--trust-remote-code"),
-    Setting("advertise_host", variable="SGLANG_HOST_IP"),
+    Setting("advertise_host", variable="SGLANG_HOST_IP", spell=if_address),
+    Setting("cache_folder", variable="SGLANG_CACHE_DIR", spell=below_folder("sglang")),
+    *CACHES,
     *DYNAMO,
 )
 
@@ -93,6 +110,7 @@ def command(settled: Settled, world: World, deployment: Deployment, role: Role) 
             *_identity(deployment, role),
             *pieces_of(SETTINGS, settled, world, role.mode, version),
             *_leader(settled),
+            *visible(deployment, role),
             *services(deployment),
             *extra(deployment, role),
         ),
@@ -123,11 +141,21 @@ def versions(deployment: Deployment) -> Versions:
     return {"dynamo.sglang": image.dynamo_version, "sglang": image.engine_version}
 
 
-def check(line: CommandLine, held: Versions) -> tuple[Finding, ...]:
-    """Return what these versions would refuse, ignore or misread in a command line."""
-    from .check import findings
+# dynamo.sglang reads the mode first and knows more of them. The library checks algorithms itself.
+DIALECT = Dialect(
+    packages=("dynamo.sglang", "sglang"),
+    prefixes=("SGLANG_", "DYN_"),
+    choices={
+        "--disaggregation-mode": ("agg", "pd", "encode", "null", "prefill", "decode"),
+    },
+)
 
-    return findings(line, held)
+
+def check(
+    line: CommandLine, versions: Versions, asked: Iterable[Schema] = ()
+) -> tuple[Finding, ...]:
+    """Return what these versions would refuse, ignore or misread in a command line."""
+    return findings(line, versions, DIALECT, asked)
 
 
 ENGINE = Engine(
@@ -137,7 +165,7 @@ ENGINE = Engine(
     scripts={
         Mode.PREFILL: "serve_dynamo_prefill.sh",
         Mode.DECODE: "serve_dynamo_decode.sh",
-        Mode.AGGREGATED: "serve_dynamo_aggregated.sh",
+        Mode.AGGREGATED: "serve_dynamo.sh",
     },
     settings=SETTINGS,
     command=command,

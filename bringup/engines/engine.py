@@ -5,15 +5,16 @@ An engine is one module in this folder with a table of `Setting` rows and an `EN
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ..core.host import Deployment, Mode, Role, Scalar
 from ..core.knobs import Decision
 from ..core.rules import Finding, World
 from ..core.version import within
 from ..core.words import Secret
+from .schema import Schema
 
 Settled: TypeAlias = Mapping[str, Decision]
 """Decisions by knob name, as `core.knobs.settle` gives them."""
@@ -55,18 +56,32 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A worker's words and variables, and for each flag or variable the chain that led to it."""
+    """A worker's words and variables, and for each flag or variable the chain that led to it.
+
+    The first `program` words name the program; options follow.
+    """
 
     argv: tuple[str | Secret, ...]
     env: Mapping[str, str | Secret] = field(default_factory=dict)
     why: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    program: int = 0
 
 
 Versions: TypeAlias = Mapping[str, str]
 """Package name to version inside the image; "" or missing: nobody said."""
 
 Command: TypeAlias = Callable[[Settled, World, Deployment, Role], CommandLine]
-Check: TypeAlias = Callable[[CommandLine, Versions], tuple[Finding, ...]]
+
+
+class Check(Protocol):
+    """Tell what these versions refuse, ignore or misread in a command line.
+
+    `asked` are schemas that an image gave of itself; they win over the shipped ones.
+    """
+
+    def __call__(
+        self, line: CommandLine, versions: Versions, asked: Iterable[Schema] = ()
+    ) -> tuple[Finding, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)

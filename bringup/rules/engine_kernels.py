@@ -46,9 +46,9 @@ def _vllm(world: World, deployment: Deployment, role: Role) -> Seen | None:
         "deep_gemm": False,
         **_fp8_experts(deployment),
     }
-    if at_least(deployment.image.engine_version, "0.22.0"):
+    if at_least(deployment.image.engine_version, "0.23.0"):
         choices["flashinfer_autotune"] = False
-    if deployment.model.hybrid and at_least(deployment.image.engine_version, "0.22.0"):
+    if deployment.model.hybrid and at_least(deployment.image.engine_version, "0.23.0"):
         choices["gdn_prefill_backend"] = "triton"
     return warned(evidence_of(nvcc), decide=choices, remedy=_install(world))
 
