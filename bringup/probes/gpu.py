@@ -60,7 +60,7 @@ class Gpu:
     unrepairable_memory: bool | None = None
     margin_c: int | None = None  # degrees left, falling; slowdown starts at margin_slow_c
     margin_slow_c: int | None = None
-    slowdowns: tuple[str, ...] = ()  # active reasons, e.g. "hw_thermal_slowdown"
+    slowdowns: tuple[str, ...] | None = None  # active reasons, e.g. "hw_thermal_slowdown"
     pcie_width: int | None = None
     pcie_width_max: int | None = None
     pcie_gen: int | None = None
@@ -83,6 +83,7 @@ class Gpus:
     gpus: tuple[Gpu, ...]
     attached: int | None = None  # how many there are; None: as many as are listed here
     whole: bool = True  # False: only some of them were listed
+    trouble: str = ""  # what nvidia-smi complained of beside the GPUs that it listed
 
     @property
     def count(self) -> int | None:
@@ -174,11 +175,16 @@ def gpu_of(index: int, words: smi.Words) -> Gpu:
         fabric_state=words.get("fabric_state", ""),
         fabric_status=words.get("fabric_status", ""),
         fabric_health=_under(words, "fabric_health."),
-        slowdowns=tuple(sorted(k for k, v in _under(words, "slowdown.").items() if flag(v))),
+        slowdowns=_slowdowns(_under(words, "slowdown.")),
         processes=_processes(words),
         not_supported=frozenset(unsupported),
         unreadable=unreadable,
     )
+
+
+def _slowdowns(reasons: Mapping[str, str]) -> tuple[str, ...] | None:
+    told = {name: active for name, word in reasons.items() if (active := flag(word)) is not None}
+    return tuple(sorted(name for name, active in told.items() if active)) if told else None
 
 
 def _under(words: smi.Words, prefix: str) -> dict[str, str]:
@@ -210,6 +216,7 @@ def join(listings: Iterable[smi.Listing]) -> Reading[Gpus]:
         attached=attached,
         whole=any(listing.whole or listing.empty for listing in good)
         and attached in (None, len(rows)),
+        trouble="" if any(listing.empty for listing in good) else trouble,
     )
     return Known(gpus, next(listing.evidence for listing in good))
 

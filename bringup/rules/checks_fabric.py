@@ -1,0 +1,415 @@
+"""FAB-01 to FAB-09: is the NVLink fabric ready, and who manages it?
+
+"Fabric manager is active" is not "the fabric is ready", and the other way round, so the state
+that each GPU reports and the daemon are read both, and each finding names the other.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..core.reading import Absent, Known, Unknown
+from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..probes.fabric import FabricManager
+from ..probes.gpu import Gpu, Gpus
+from ..probes.identity import Identity
+from ..probes.kernel import Modules
+from ..probes.topology import Topology
+from .checks_gpu_presence import driver_version
+from .judging import (
+    SOFT,
+    gpu_count,
+    gpus_of,
+    loss,
+    not_told,
+    of_gpus,
+    told,
+    unread,
+    uptime_s,
+)
+
+WAIT_S = 300  # joining the fabric may take so long after the start
+RESTARTS = 3
+OPERATOR = "https://github.com/NVIDIA/gpu-operator/issues/2781"
+ORDER = (
+    "modprobe mlx5_ib ib_umad && printf 'mlx5_ib\\nib_umad\\n' > /etc/modules-load.d/nvlink5.conf; "
+    "apt-get install nvlsm; systemctl restart nvidia-fabricmanager; "
+    "nvidia-smi -q | grep -A 2 -w Fabric"
+)
+
+
+def applies(world: World) -> str:
+    """Return "" where a fabric manager belongs on this host, else why it does not."""
+    kind, count = world.kind, gpu_count(world)
+    if kind is None:
+        return "" if _shows_fabric(world) else "no kind of host with a fabric manager is known here"
+    if kind.form == "rack":
+        return f"{kind.name}: the switch trays of the rack manage the fabric"
+    if not kind.fabric_manager:
+        return f"{kind.name}: no NVSwitch on these boards"
+    if count == 1 and not _shows_fabric(world):
+        return "one GPU of a board: who owns the others manages the fabric"
+    return ""
+
+
+def _shows_fabric(world: World) -> bool:
+    """Without a known kind, a fabric that GPUs report or a manager that failed must be judged."""
+    manager = world.facts[FabricManager]
+    states = {gpu.fabric_state for gpu in gpus_of(world)} - {"", "N/A"}
+    return bool(states) or (isinstance(manager, Known) and manager.value.state == "failed")
+
+
+def is_complete(world: World) -> bool | None:
+    """Tell whether every GPU that tells its fabric state has joined; None where none tells."""
+    states = [gpu for gpu in gpus_of(world) if gpu.fabric_state not in ("", "N/A")]
+    if not states:
+        return None
+    return all(g.fabric_state == "Completed" and _is_success(g) for g in states)
+
+
+def _is_success(gpu: Gpu) -> bool:
+    return gpu.fabric_status in ("", "Success", "N/A")
+
+
+def _state(world: World) -> Seen:
+    if world.kind is not None and world.kind.form in ("pcie", "unified"):
+        return skipped(applies(world))
+    early = (uptime_s(world) or WAIT_S) < WAIT_S
+
+    def judge(gpu: Gpu) -> Seen | None:
+        if gpu.fabric_state in ("", "N/A"):
+            return None
+        line = f"fabric state {gpu.fabric_state}, status {gpu.fabric_status or '?'}"
+        if gpu.fabric_state == "Completed" and _is_success(gpu):
+            return passed()
+        if gpu.fabric_state == "In Progress" and early and not _has_failed(world):
+            return warned(f"{line}: the host is up for {uptime_s(world)} s")
+        return failed(line)
+
+    reading = world.facts[Gpus]
+    if isinstance(reading, Known) and any(g.fabric_state == "N/A" for g in reading.value.gpus):
+        return skipped("the driver reports no fabric for these GPUs")
+    return of_gpus(world, judge, fine="every GPU has joined the fabric: Completed, Success")
+
+
+def _has_failed(world: World) -> bool:
+    manager = world.facts[FabricManager]
+    return isinstance(manager, Known) and manager.value.state in ("failed", "inactive")
+
+
+def _service(world: World) -> Seen:
+    if why := applies(world):
+        return skipped(why)
+    reading = world.facts[FabricManager]
+    complete = is_complete(world)
+    if isinstance(reading, Absent):
+        return _no_manager(world, reading, complete)
+    if isinstance(reading, Unknown):
+        return unread(reading)
+    manager = reading.value
+    if manager.state == "active":
+        if (manager.restarts or 0) >= RESTARTS:
+            return warned(f"active, after {manager.restarts} restarts", *manager.said[-2:])
+        return passed("nvidia-fabricmanager is active")
+    if manager.state in ("failed", "inactive", "deactivating"):
+        line = f"nvidia-fabricmanager is {manager.state}"
+        if complete:
+            return failed(line, "the fabric was completed before: it lasts until the next reset",
+                          level=Level.WARN)  # fmt: skip
+        return failed(line, *_telling(manager.said))
+    if manager.state:
+        return warned(f"nvidia-fabricmanager is {manager.state}")
+    return not_told("the state of nvidia-fabricmanager")
+
+
+def _no_manager(world: World, reading: Absent, complete: bool | None) -> Seen:
+    if complete:
+        return passed("no fabric manager here, and the fabric is complete: it runs elsewhere")
+    if complete is False:
+        return failed(reading.evidence)
+    board = world.kind.gpu_count if world.kind else None
+    count = gpu_count(world)
+    identity = world.facts[Identity]
+    is_virtual = isinstance(identity, Known) and identity.value.virtual
+    if is_virtual or (board and count and count < board):
+        return skipped("GPUs are lent to this host: fabric manager runs where the board is")
+    return failed(reading.evidence)
+
+
+def _telling(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the log lines that say why: the first with an error, else the last."""
+    pattern = r"don't match|rror|ailed!|NOTHING_TO_DO|not (?:found|loaded)|Pre-NVL5"
+    return tuple(line for line in lines if re.search(pattern, line))[:2] or lines[-1:]
+
+
+def _version(world: World) -> Seen:
+    if why := applies(world):
+        return skipped(why)
+    reading = world.facts[FabricManager]
+    if not isinstance(reading, Known):
+        return unread(reading)
+    manager = reading.value
+    have = told(manager.version) or manager.package.partition("-")[0]
+    driver = driver_version(world)
+    if not have or not driver:
+        return not_told("versions of fabric manager and driver")
+    if have == driver:
+        return passed(f"fabric manager {have} = driver {driver}")
+    line = f"fabric manager {have}, driver {driver}"
+    floats = (f"installed package {manager.package}",) if manager.package else ()
+    level = Level.WARN if is_complete(world) and manager.state == "active" else Level.BLOCK
+    return failed(line, *floats, level=level, remedy=_pin(driver))
+
+
+def _pin(driver: str) -> str:
+    return (
+        f"apt-get install nvidia-fabricmanager={driver}-1 (or your distribution's package of "
+        "that version); apt-mark hold nvidia-fabricmanager; systemctl restart nvidia-fabricmanager"
+    )
+
+
+def _prerequisites(world: World) -> Seen:
+    if why := applies(world):
+        return skipped(why)
+    if world.kind is not None and not world.kind.nvlsm:
+        return skipped(f"{world.kind.name}: NVSwitches are not managed over InfiniBand")
+    if world.kind is None:
+        return skipped("the kind of board is not known")
+    modules, manager = world.facts[Modules], world.facts[FabricManager]
+    missing = list(_missing_modules(modules.value)) if isinstance(modules, Known) else []
+    parts = manager.value if isinstance(manager, Known) else FabricManager()
+    if parts.nvlsm is False:
+        missing.append("nvlsm (the NVLink subnet manager) is not installed")
+    if parts.mode not in ("", "0"):
+        missing.append(f"FABRIC_MODE={parts.mode}, bare metal needs 0")
+    if missing:
+        level = Level.WARN if is_complete(world) else Level.BLOCK
+        return failed(*missing, level=level, remedy=_load(modules, ORDER))
+    if parts.ibstat is False:
+        return warned("ibstat is missing: the start script of fabric manager may call it",
+                      remedy="apt-get install infiniband-diags", level=Level.NOTE)  # fmt: skip
+    if not isinstance(modules, Known):
+        return unread(modules)
+    if modules.value.has("ib_umad") is None and modules.value.has("mlx5_ib") is None:
+        return not_told("modules ib_umad and mlx5_ib")
+    return passed("ib_umad, mlx5_ib and nvlsm are there")
+
+
+def _missing_modules(modules: Modules) -> list[str]:
+    found = []
+    for name in ("mlx5_ib", "ib_umad"):
+        if modules.has(name) is False:
+            on_disk = modules.installed.get(name)
+            state = ", and not installed for this kernel" if on_disk is False else ""
+            found.append(f"module {name} is not loaded{state}")
+        elif modules.has(name) is None and modules.installed.get(name) is False:
+            found.append(f"module {name} is not installed for this kernel")
+    return found
+
+
+def _load(modules: object, order: str) -> str:
+    lacks = isinstance(modules, Known) and False in modules.value.installed.values()
+    return f"apt-get install linux-modules-extra-$(uname -r); {order}" if lacks else order
+
+
+def _health(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        health = {k: v for k, v in gpu.fabric_health.items() if v not in ("", "N/A")}
+        if not health:
+            return None
+        bad = [f"{k} {v}" for k, v in sorted(health.items()) if _is_ill(k, v)]
+        weak = [f"{k} {v}" for k, v in sorted(health.items()) if v in ("Degraded", "Limited")]
+        if bad:
+            return failed(*bad)
+        return warned(*weak) if weak else passed()
+
+    if not any(set(g.fabric_health.values()) - {"", "N/A"} for g in gpus_of(world)):
+        return skipped("the driver reports no fabric health for these GPUs")
+    return of_gpus(world, judge, fine="fabric health is good")
+
+
+def _is_ill(name: str, word: str) -> bool:
+    flags = ("route_unhealthy", "access_timeout_recovery", "route_recovery_in_progress")
+    if word in ("Unhealthy", "Insufficient"):
+        return True
+    if name == "incorrect_configuration":
+        return word not in ("None", "False", "No")
+    return name in flags and word in ("True", "Yes")
+
+
+def _links(world: World) -> Seen:
+    if why := _no_links(world):
+        return skipped(why)
+    reading = world.facts[Topology]
+    if not isinstance(reading, Known):
+        return unread(reading)
+    links = reading.value.nvlinks
+    if links is None:
+        return not_told("the state of NVLinks")
+    dead = [index for index, speeds in links.items() if not any(speeds)]
+    partly = [index for index, speeds in links.items() if None in speeds and index not in dead]
+    if dead and len(links) > 1:
+        return failed(*(f"GPU {index}: no NVLink is active" for index in dead),
+                      level=loss(world, dead))  # fmt: skip
+    if partly:
+        lines = (f"GPU {i}: {_inactive(links[i])} NVLinks are inactive" for i in partly)
+        return failed(*lines, level=Level.WARN)
+    want = world.kind.nvlinks if world.kind else None
+    few = [index for index, speeds in links.items() if want and len(speeds) < want]
+    if few:
+        return failed(*(f"GPU {i}: {len(links[i])} of {want} NVLinks" for i in few),
+                      level=Level.WARN)  # fmt: skip
+    return _speed(world, {speed for speeds in links.values() for speed in speeds if speed})
+
+
+def _inactive(speeds: tuple[float | None, ...]) -> str:
+    return f"{speeds.count(None)} of {len(speeds)}"
+
+
+def _speed(world: World, speeds: set[float]) -> Seen:
+    want = world.kind.nvlink_gb_s if world.kind else None
+    shown = ", ".join(f"{speed:g} GB/s" for speed in sorted(speeds))
+    if want and speeds and min(speeds) < want * 0.95:
+        return warned(f"NVLinks run at {shown}, this board has {want:g} GB/s")
+    return passed(f"all NVLinks are active at {shown}")
+
+
+def _no_links(world: World) -> str:
+    if world.kind is not None and not world.kind.nvlinks:
+        return f"{world.kind.name}: no NVLink on these boards"
+    return "one GPU" if gpu_count(world) == 1 else ""
+
+
+def _matrix(world: World) -> Seen:
+    if why := _no_links(world):
+        return skipped(why)
+    reading = world.facts[Topology]
+    if not isinstance(reading, Known):
+        return unread(reading)
+    links, peers = reading.value.links, reading.value.peers
+    if links is None and peers is None:
+        return not_told("the topology matrix")
+    if world.kind is None and links is not None and not _has_nvlink(links):
+        return skipped("no NVLink between any GPUs, and the kind of board is not known")
+    bad = _lonely(links or (), lambda word: word.startswith(("NV", "C2C")))
+    blocked = _lonely(peers or (), lambda word: word == "OK")
+    if bad or blocked:
+        lines = [f"GPU {i}: {w} to others, not NVLink" for i, w in bad.items()]
+        lines += [f"GPU {i}: peer access {w}" for i, w in blocked.items()]
+        everyone = len(bad) == len(links or ()) and bool(links)
+        return failed(*lines[:4], level=Level.BLOCK if everyone and world.kind else Level.WARN)
+    return passed(reading.evidence or "NVLink between all GPUs")
+
+
+def _has_nvlink(links: tuple[tuple[str, ...], ...]) -> bool:
+    return any(word.startswith("NV") for row in links for word in row)
+
+
+def _lonely(rows: tuple[tuple[str, ...], ...], good: object) -> dict[int, str]:
+    """Return GPUs with a bad word towards more than half of the others, and that word."""
+    assert callable(good)
+    found: dict[int, str] = {}
+    for index, row in enumerate(rows):
+        others = [word for place, word in enumerate(row) if place != index and word != "X"]
+        bad = [word for word in others if not good(word)]
+        if bad and len(bad) * 2 > len(others):
+            found[index] = bad[0]
+    return found
+
+
+def _applicable(world: World) -> Seen:
+    why = applies(world)
+    if why:
+        return skipped(why)
+    return passed(f"{world.kind.name if world.kind else 'this board'} needs a fabric manager")
+
+
+def _bandwidth(world: World) -> Seen:
+    del world
+    return not_told("no measurement was asked for: bringup check bandwidth")
+
+
+ROWS: tuple[Row[World], ...] = (
+    Row(
+        "FAB-01",
+        "Every GPU has joined the fabric",
+        _state,
+        reason="until the state is Completed, CUDA answers error 802, however good nvidia-smi "
+        "looks; joining may take 300 s after a start",
+        source="https://github.com/Azure/azhpc-images/issues/506",
+        remedy=ORDER,
+    ),
+    Row(
+        "FAB-02",
+        "Fabric manager runs",
+        _service,
+        reason="it sets up the NVSwitches; a completed state may outlive a dead daemon, until the "
+        "next reset",
+        source="https://github.com/NVIDIA/NVSentinel/issues/883",
+        remedy="journalctl -u nvidia-fabricmanager -b; systemctl enable --now nvidia-fabricmanager",
+    ),
+    Row(
+        "FAB-03",
+        "Fabric manager is of the driver's version",
+        _version,
+        reason="it refuses to start beside any other version, also of the same branch",
+        source="https://github.com/NVIDIA/gpu-operator/issues/544",
+    ),
+    Row(
+        "FAB-04",
+        "NVLink 5 prerequisites are there",
+        _prerequisites,
+        reason="the NVSwitches of B200 and B300 boards are managed over InfiniBand: without "
+        "mlx5_ib, ib_umad and nvlsm fabric manager finds nothing",
+        source=OPERATOR,
+        remedy=ORDER,
+    ),
+    Row(
+        "FAB-05",
+        "Fabric health is good",
+        _health,
+        reason="a degraded fabric slows or stops traffic between GPUs",
+        source="https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/",
+        remedy="drain the host; nvidia-smi -q | grep -A 14 -w Fabric; call service",
+        levels=SOFT,
+    ),
+    Row(
+        "FAB-06",
+        "All NVLinks are active",
+        _links,
+        reason="an inactive link narrows every collective operation of its group",
+        source="https://docs.nvidia.com/health-validation/reference/checks/",
+        remedy="drain, reset all GPUs (nvidia-smi --gpu-reset) or reboot; if links stay inactive, "
+        "call service",
+        levels=SOFT,
+    ),
+    Row(
+        "FAB-07",
+        "GPUs reach each other over NVLink",
+        _matrix,
+        reason="links can be active while peer access is dead; then NCCL is slow or hangs",
+        source="https://github.com/vllm-project/vllm/issues/16336",
+        remedy="reboot; else serve without that GPU (NCCL_P2P_DISABLE=1 is the last resort)",
+        levels=SOFT,
+    ),
+    Row(
+        "FAB-09",
+        "Does a fabric manager belong here?",
+        _applicable,
+        reason="PCIe boards, single GPUs and rack trays have none; asking for one there is a "
+        "false alarm",
+        source="https://github.com/leptonai/gpud",
+    ),
+)
+
+OPT_IN: tuple[Row[World], ...] = (
+    Row(
+        "FAB-08",
+        "GPUs reach the bandwidth of a good node",
+        _bandwidth,
+        reason="an all-reduce over all GPUs shows what no counter does; below 150 GB/s something "
+        "is wrong, the target comes from a good node of the same kind",
+        source="https://github.com/NVIDIA/NVSentinel",
+        remedy="run it on an idle host only",
+    ),
+)

@@ -1,0 +1,334 @@
+"""GPU-08 to GPU-18: what each GPU says of its own state."""
+
+from __future__ import annotations
+
+from ..core.reading import Known
+from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..probes.gpu import Gpu, Gpus
+from ..probes.kernel_log import KernelLog
+from ..probes.pci import PciGpu, PciGpus
+from .judging import QUIET, SOFT, gpus_of, loss, named, not_told, of_gpus, unread, worst
+
+GCM = "https://github.com/facebookresearch/gcm"
+AZURE = "https://github.com/Azure/azurehpc-health-checks"
+GPUD = "https://github.com/leptonai/gpud"
+VALIDATION = "https://docs.nvidia.com/health-validation/reference/checks/"
+RESET = (
+    "stop what uses the GPU, then nvidia-smi --gpu-reset -i INDEX "
+    "(all GPUs of an NVSwitch board at once)"
+)
+
+CORRECTED = 20_000_000  # Azure's limit for corrected errors
+MEMORY_XIDS = (48, 64, 94, 95)
+
+
+def _persistence(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        if gpu.persistence is None:
+            return None
+        return passed() if gpu.persistence else warned("persistence mode is off")
+
+    return of_gpus(world, judge, fine="persistence mode is on")
+
+
+def _broken(world: World, gpu: Gpu) -> Level:
+    """Judge one broken GPU together with all others that are broken in any way."""
+    bad = {g.index for g in gpus_of(world) if _is_broken(g)} | {gpu.index}
+    return loss(world, bad)
+
+
+def _is_broken(gpu: Gpu) -> bool:
+    return bool(
+        gpu.ecc_uncorrected or gpu.remap_failed or gpu.sram_threshold_exceeded
+        or gpu.unrepairable_memory or _needs_reset(gpu) or gpu.mig
+        or gpu.recovery_action not in ("", "None")
+    )  # fmt: skip
+
+
+def _needs_reset(gpu: Gpu) -> str:
+    return next((w for w in gpu.unreadable.values() if "requires reset" in w), "")
+
+
+def _ecc(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        if gpu.ecc_uncorrected:
+            line = f"{gpu.ecc_uncorrected} uncorrected memory errors since the driver was loaded"
+            return failed(line, level=_broken(world, gpu))
+        if gpu.sram_threshold_exceeded:
+            return failed("SRAM error threshold exceeded", level=_broken(world, gpu))
+        if gpu.ecc_uncorrected_aggregate:
+            return warned(f"{gpu.ecc_uncorrected_aggregate} uncorrected memory errors in its life")
+        if gpu.ecc_corrected and gpu.ecc_corrected > CORRECTED:
+            return warned(f"{gpu.ecc_corrected} corrected memory errors")
+        if gpu.ecc is False:
+            return warned("ECC is off")
+        return None if gpu.ecc_uncorrected is None and gpu.ecc is None else passed()
+
+    return of_gpus(world, judge, fine="ECC counts no uncorrected error")
+
+
+def _rows(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        history = f"{gpu.remapped_uncorrectable} rows remapped for uncorrectable errors"
+        more = (history,) if gpu.remapped_uncorrectable else ()
+        if gpu.remap_failed or gpu.unrepairable_memory:
+            line = "a row remap failed" if gpu.remap_failed else "memory cannot be repaired"
+            return failed(line, *more, level=_broken(world, gpu), remedy=REPLACE)
+        if gpu.remap_pending or gpu.repair_pending:
+            return _pending(world, gpu, more)
+        if gpu.remapped_uncorrectable:
+            return warned(history, level=Level.NOTE)
+        return None if gpu.remap_pending is None else passed()
+
+    return of_gpus(world, judge, fine="no row remap and no repair is pending")
+
+
+REPLACE = "drain the host and have the board replaced"
+
+
+def _pending(world: World, gpu: Gpu, more: tuple[str, ...]) -> Seen:
+    """A pending remap is a warning; after a memory error or a demand for reset it is a failure."""
+    line = "a row remap is pending" if gpu.remap_pending else "a repair is pending"
+    if reset := _needs_reset(gpu):
+        return failed(f"{line}, fields read {reset}", *more, level=_broken(world, gpu))
+    log = world.facts[KernelLog]
+    xids = log.value.xids or () if isinstance(log, Known) else ()
+    hurt = [x for x in xids if x.code in MEMORY_XIDS and is_same_bus(x.bus_id, gpu.bus_id)]
+    if hurt:
+        return failed(line, hurt[-1].line, *more, level=_broken(world, gpu))
+    return warned(line, *more)
+
+
+def is_same_bus(one: str, other: str) -> bool:
+    """Compare PCI addresses of the kernel (0000:ae:00) and of NVML (00000000:AE:00.0)."""
+
+    def bare(address: str) -> tuple[int, ...]:
+        parts = address.partition(".")[0].split(":")
+        try:
+            return tuple(int(part, 16) for part in parts)
+        except ValueError:
+            return ()
+
+    return bool(bare(one)) and bare(one) == bare(other)
+
+
+def _recovery(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        if reset := _needs_reset(gpu):
+            return failed(f"fields read {reset}", level=_broken(world, gpu))
+        if gpu.recovery_action == "":
+            return None
+        if gpu.recovery_action == "None":
+            return passed()
+        return failed(f"asks for: {gpu.recovery_action}", level=_broken(world, gpu))
+
+    return of_gpus(world, judge, fine="no GPU asks for a recovery")
+
+
+def _mig(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        if gpu.mig:
+            return failed("MIG mode is enabled", level=_broken(world, gpu))
+        if gpu.mig_pending is not None and gpu.mig_pending != gpu.mig:
+            return warned(f"MIG mode will be {'on' if gpu.mig_pending else 'off'} after a reset")
+        return passed() if gpu.mig is False or "mig" in gpu.not_supported else None
+
+    return of_gpus(world, judge, fine="MIG mode is off")
+
+
+def _mode(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        mode = gpu.compute_mode.lower()
+        if "prohibited" in mode:
+            return failed("compute mode is Prohibited")
+        if "exclusive" in mode or mode.startswith("e."):
+            return warned(f"compute mode is {gpu.compute_mode}")
+        return passed() if mode else None
+
+    return of_gpus(world, judge, fine="compute mode is Default")
+
+
+def _margin(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        if gpu.margin_c is None:
+            return None
+        slow = gpu.margin_slow_c or 0
+        line = f"{gpu.margin_c} °C of margin left, it slows down at {slow}"
+        if gpu.margin_c <= slow:
+            return failed(line)
+        return warned(line) if gpu.margin_c <= slow + 5 else passed()
+
+    return of_gpus(world, judge, fine="every GPU is more than 5 °C from slowing down")
+
+
+def _throttled(world: World) -> Seen:
+    def judge(gpu: Gpu) -> Seen | None:
+        if gpu.slowdowns is None:
+            return None
+        if gpu.slowdowns:
+            return failed(f"slowed down by {', '.join(gpu.slowdowns)}")
+        return passed()
+
+    return of_gpus(world, judge, fine="no GPU is slowed down by heat or power")
+
+
+def _link(world: World) -> Seen:
+    bus = world.facts[PciGpus]
+    seen = [(named(gpu), one) for gpu in gpus_of(world) if (one := _link_of(gpu))]
+    if not seen and isinstance(bus, Known):
+        seen = [(gpu.bus_id, one) for gpu in bus.value.gpus or () if (one := _slot(gpu))]
+    if seen:
+        return worst(seen, "every GPU has its full PCIe width")
+    reading = world.facts[Gpus]
+    return not_told("PCIe width") if isinstance(reading, Known) else unread(reading)
+
+
+def _link_of(gpu: Gpu) -> Seen | None:
+    return _narrow(gpu.pcie_width, gpu.pcie_width_max)
+
+
+def _slot(gpu: PciGpu) -> Seen | None:
+    return _narrow(gpu.width, gpu.width_max)
+
+
+def _narrow(width: int | None, top: int | None) -> Seen | None:
+    """Judge the width alone: an idle link lowers its generation, never its width."""
+    if not width or not top:
+        return None
+    return failed(f"PCIe width is x{width} of x{top}") if width < top else passed()
+
+
+def _power(world: World) -> Seen:
+    board = world.kind.power_w if world.kind else None
+
+    def judge(gpu: Gpu) -> Seen | None:
+        limit = gpu.power_limit_w
+        if limit is None:
+            return None
+        if not 65 <= limit <= 1500:
+            return failed(f"power limit {limit:.0f} W is outside 65 to 1500 W")
+        if board and limit < board:
+            return warned(f"power limit {limit:.0f} W, the board has {board} W")
+        return passed()
+
+    return of_gpus(world, judge, fine="power limits are the boards' own")
+
+
+def _alike(world: World) -> Seen:
+    gpus, reading = gpus_of(world), world.facts[Gpus]
+    if not isinstance(reading, Known):
+        return unread(reading)
+    if not gpus:
+        return not_told("GPUs")
+    if len(gpus) == 1:
+        return skipped("one GPU")
+    names = sorted({gpu.name for gpu in gpus if gpu.name})
+    sizes = sorted({gpu.memory_mib for gpu in gpus if gpu.memory_mib})
+    versions = sorted({gpu.vbios for gpu in gpus if gpu.vbios})
+    if len(names) > 1:
+        return failed(f"boards differ: {', '.join(names)}")
+    if len(sizes) > 1 and sizes[-1] - sizes[0] > sizes[-1] // 50:
+        return failed(f"memory differs: {', '.join(f'{size} MiB' for size in sizes)}")
+    if len(versions) > 1:
+        return warned(f"VBIOS differs: {', '.join(versions)}")
+    return passed(f"{len(gpus)} × {names[0]}") if names else not_told("names of GPUs")
+
+
+ROWS: tuple[Row[World], ...] = (
+    Row(
+        "GPU-08",
+        "Persistence mode is on",
+        _persistence,
+        reason="without it every tool and container start waits for the driver to set GPUs up anew",
+        source=GPUD,
+        remedy="systemctl enable --now nvidia-persistenced",
+    ),
+    Row(
+        "GPU-09",
+        "No uncorrected memory errors",
+        _ecc,
+        reason="a job that meets an uncorrected error dies or computes wrongly",
+        source=AZURE,
+        remedy=f"{RESET}; if errors come back, have the board replaced",
+    ),
+    Row(
+        "GPU-10",
+        "No row remap or repair waits",
+        _rows,
+        reason="a marked row is replaced at the next reset only; until then jobs may die "
+        "on it again",
+        source="https://github.com/leptonai/gpud/pull/80",
+        remedy=f"{RESET}; then see that nvidia-smi -q -d ROW_REMAPPER says Pending: No",
+    ),
+    Row(
+        "GPU-11",
+        "No GPU asks for recovery",
+        _recovery,
+        reason="the driver itself says what the GPU needs before it can be used",
+        source="https://docs.nvidia.com/deploy/xid-errors/",
+        remedy=RESET,
+    ),
+    Row(
+        "GPU-12",
+        "MIG mode is off",
+        _mig,
+        reason="a GPU cut into MIG devices has no NVLink peers and not all of its memory",
+        source="https://docs.nvidia.com/datacenter/tesla/mig-user-guide/",
+        remedy="nvidia-smi -mig 0, then nvidia-smi --gpu-reset (or reboot)",
+    ),
+    Row(
+        "GPU-13",
+        "Compute mode is Default",
+        _mode,
+        reason="an engine starts several processes on a GPU; that exclusive mode hinders them is "
+        "our own threshold",
+        source=AZURE,
+        remedy="nvidia-smi -c 0",
+    ),
+    Row(
+        "GPU-14",
+        "GPUs are not close to slowing down",
+        _margin,
+        reason="a GPU at its limit halves its clocks and holds up all others of its group",
+        source=GPUD,
+        remedy="check fans, inlet air and the neighbours; drain until it is cool",
+        levels=SOFT,
+    ),
+    Row(
+        "GPU-15",
+        "No GPU is slowed down",
+        _throttled,
+        reason="the slowest GPU sets the pace of its group",
+        source=AZURE,
+        remedy="check power supplies and airflow: nvidia-smi -q -d PERFORMANCE",
+        levels=SOFT,
+    ),
+    Row(
+        "GPU-16",
+        "PCIe links have full width",
+        _link,
+        reason="a narrow link slows loading, host cache and network traffic of that GPU",
+        source="https://github.com/imbue-ai/cluster-health",
+        remedy="drain, reseat the board or its riser, check the BIOS slot setting: "
+        "lspci -vv -s BUS",
+        levels=SOFT,
+    ),
+    Row(
+        "GPU-17",
+        "Power limits are the board's own",
+        _power,
+        reason="a lowered limit makes one host of a pair slower than the other",
+        source=VALIDATION,
+        remedy="nvidia-smi -pl WATTS (the board's default stands in nvidia-smi -q -d POWER)",
+        levels=SOFT,
+    ),
+    Row(
+        "GPU-18",
+        "All GPUs are alike",
+        _alike,
+        reason="the smallest and slowest board sets the limits of a group",
+        source="https://github.com/imbue-ai/cluster-health",
+        remedy="flash the same VBIOS, or split the pool by board",
+        levels=QUIET,
+    ),
+)

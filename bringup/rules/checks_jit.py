@@ -1,0 +1,365 @@
+"""JIT-01 to JIT-07: can kernels be compiled where the engine runs, and how long does that take?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..core.host import Deployment
+from ..core.reading import Absent, Known, Reading, Unknown
+from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skipped, warned
+from ..core.version import at_least, version
+from ..probes.caches import JitCaches
+from ..probes.compilers import Compilers
+from ..probes.environment import Environment
+from ..probes.gpu import Gpus
+from ..probes.inside import Inside
+from ..probes.packages import PythonPackages
+from ..probes.toolkit import Nvcc
+from . import where
+from .checks_gpu_presence import driver_version
+from .judging import QUIET, SOFT, not_told, unread
+
+FEATURES = "https://docs.nvidia.com/cuda/cuda-features-archive/"
+FLASHINFER = "https://docs.flashinfer.ai/installation.html"
+
+FLOORS: Mapping[str, str] = {
+    "8.0": "11.0", "8.6": "11.1", "8.9": "11.8", "9.0": "11.8", "10.0": "12.8", "10.3": "12.9",
+    "12.0": "12.8", "12.1": "12.9",
+}  # fmt: skip
+"""Oldest toolkit that compiles for a compute capability (CUDA features archive)."""
+
+BRANCHES: tuple[tuple[int, str], ...] = (
+    (610, "13.3"), (595, "13.2"), (590, "13.1"), (580, "13.0"), (575, "12.9"), (570, "12.8"),
+    (565, "12.7"), (560, "12.6"), (555, "12.5"), (550, "12.4"), (545, "12.3"), (535, "12.2"),
+    (525, "12.0"), (520, "11.8"),
+)  # fmt: skip
+"""Newest CUDA of each driver branch, where nvidia-smi's banner was not read."""
+
+NOT_YET = "asked once the image is on the host"
+
+
+def inside(world: World) -> bool:
+    """Tell whether the engine runs in a container, so that the host's own tools do not count."""
+    return world.deployment is not None and world.deployment.in_container
+
+
+def looked_inside(world: World) -> Inside | None:
+    reading = world.facts[Inside]
+    return reading.value if isinstance(reading, Known) else None
+
+
+def nvcc_of(world: World) -> Reading[Nvcc]:
+    """Return nvcc at the place where the engine runs: seen inside, promised, or the host's."""
+    look = looked_inside(world)
+    if inside(world) and look is not None and not isinstance(look.nvcc, Unknown):
+        return look.nvcc
+    reading = where.where_engine_runs(world)
+    if inside(world) and isinstance(reading, Unknown):
+        return Unknown(NOT_YET, reading.evidence)
+    return reading
+
+
+def floor_of(world: World) -> str:
+    """Return the oldest toolkit for these GPUs, "" where their capability is not known."""
+    own = world.kind.toolkit_floor if world.kind else ""
+    return FLOORS.get(where.capability(world), "") or own
+
+
+def _nvcc(world: World) -> Seen:
+    reading = nvcc_of(world)
+    if isinstance(reading, Unknown):
+        return Seen(Status.UNKNOWN, (f"unknown: {reading.why}",), level=Level.NOTE)
+    floor, sort = floor_of(world), where.capability(world)
+    install = f"install CUDA toolkit {floor or ''} or later (the toolkit package alone, it brings "
+    install += "no driver) where the engine runs, or an image that has it"
+    if isinstance(reading, Absent):
+        line = reading.evidence or "no nvcc in PATH, CUDA_HOME, default prefixes"
+        return _without(world, line, install)
+    line = reading.evidence or f"nvcc {reading.value.full}"
+    if not floor:
+        return passed(line)
+    if at_least(reading.value.version, floor) is False:
+        return _without(world, f"{line}: compute capability {sort or '?'} needs {floor}", install)
+    return passed(f"{line}, compute capability {sort or '?'} needs {floor}")
+
+
+def _without(world: World, line: str, remedy: str) -> Seen:
+    if world.deployment is None:
+        return warned(line, "a container brings its own: only the place of the engine counts",
+                      level=Level.NOTE, remedy=remedy)  # fmt: skip
+    if where.is_kimi_k3(world.deployment):
+        return failed(line, "Kimi K3 has no way around run-time compilation", remedy=remedy)
+    if _prebuilt(world) is True:
+        return warned(line, "FlashInfer's prebuilt kernels cover for it", level=Level.NOTE,
+                      remedy=remedy)  # fmt: skip
+    return warned(line, "fallback: Triton attention, FlashInfer sampler off", remedy=remedy)
+
+
+def packages(world: World) -> Reading[PythonPackages]:
+    """Return Python packages where the engine runs.
+
+    The host's own interpreter says nothing of a virtual environment unless torch is in it.
+    """
+    if inside(world):
+        look = looked_inside(world)
+        if look is None or not look.packages:
+            return Unknown(NOT_YET)
+        return Known(PythonPackages(look.packages, look.missing_packages, look.torch_cuda,
+                                    look.torch_archs))  # fmt: skip
+    reading = world.facts[PythonPackages]
+    if isinstance(reading, Known) and not {"torch", "vllm", "sglang"} & set(reading.value.versions):
+        return Unknown("the engine's environment was not looked at")
+    return reading
+
+
+PARTS = ("flashinfer-python", "flashinfer-cubin", "flashinfer-jit-cache")
+
+
+def _prebuilt(world: World) -> bool | None:
+    """Tell whether all prebuilt parts of FlashInfer are there in one version."""
+    if world.deployment is not None and world.deployment.image.flashinfer == "prebuilt":
+        return True
+    reading = packages(world)
+    if not isinstance(reading, Known):
+        return None
+    found = [reading.value.versions.get(part, "") for part in PARTS]
+    return bool(found[0]) and all(_release(each) == _release(found[0]) for each in found)
+
+
+def _release(text: str) -> str:
+    return text.partition("+")[0]
+
+
+def _flashinfer(world: World) -> Seen:
+    reading = packages(world)
+    if isinstance(reading, Absent):
+        return skipped("no Python packages here")
+    if isinstance(reading, Unknown):
+        return Seen(Status.UNKNOWN, (f"unknown: {reading.why}",), level=Level.NOTE)
+    have = {part: reading.value.versions[part] for part in PARTS if part in reading.value.versions}
+    if PARTS[0] not in have:
+        return skipped("flashinfer-python is not installed")
+    shown = ", ".join(f"{name} {number}" for name, number in have.items())
+    if len({_release(number) for number in have.values()}) > 1:
+        return failed(shown)
+    if len(have) == len(PARTS):
+        return passed(shown)
+    return warned(f"{shown}; no prebuilt kernels beside it" if len(have) == 1 else shown,
+                  level=Level.NOTE)  # fmt: skip
+
+
+def _tools(world: World) -> Mapping[str, bool]:
+    if inside(world):
+        look = looked_inside(world)
+        return look.tools if look else {}
+    reading = world.facts[Compilers]
+    return reading.value.has if isinstance(reading, Known) else {}
+
+
+def _chain(world: World) -> Seen:
+    if world.deployment is None:
+        return skipped("nothing is to be served here")
+    has = _tools(world)
+    compilers = [has[name] for name in ("gcc", "cc", "clang") if name in has]
+    if not compilers and "Python.h" not in has:
+        return not_told(NOT_YET if inside(world) else "compilers on the host")
+    if compilers and not any(compilers):
+        return failed("no gcc, cc or clang: Triton cannot build its launchers")
+    if has.get("Python.h") is False:
+        return failed("Python's headers are missing: Triton cannot build its launchers")
+    missing = [name for name in ("ninja", "g++") if has.get(name) is False]
+    if missing and isinstance(nvcc_of(world), Known):
+        return warned(f"{' and '.join(missing)} missing: FlashInfer cannot build its kernels")
+    return passed(", ".join(sorted(name for name, there in has.items() if there)))
+
+
+def driver_cuda(world: World) -> str:
+    """Return the newest CUDA that the driver runs, by its own word or by its branch."""
+    reading = world.facts[Gpus]
+    own = reading.value.cuda if isinstance(reading, Known) else ""
+    branch = driver_version(world).partition(".")[0]
+    if version(own) is not None or not branch.isdecimal():
+        return own if version(own) is not None else ""
+    return next((cuda for number, cuda in BRANCHES if int(branch) >= number), "")
+
+
+def _three(world: World) -> Seen:
+    driver, reading = driver_cuda(world), packages(world)
+    torch = reading.value.torch_cuda if isinstance(reading, Known) else ""
+    if not driver or version(torch) is None:
+        return not_told("the CUDA versions of driver and torch")
+    nvcc = nvcc_of(world)
+    compiler = nvcc.value.version if isinstance(nvcc, Known) else ""
+    line = f"driver up to CUDA {driver}, torch {torch}, nvcc {compiler or 'none'}"
+    if _major(driver) < _major(torch):
+        return failed(line, "the driver cannot run this torch")
+    if at_least(driver, torch) is False:
+        return warned(line, "a newer minor release than the driver's: kernels that are compiled "
+                      "at start may be refused", level=Level.NOTE)  # fmt: skip
+    if compiler and _major(compiler) != _major(torch):
+        return warned(line, "nvcc and torch differ in the major release")
+    return passed(line)
+
+
+def _major(text: str) -> int:
+    return int(text.partition(".")[0])
+
+
+def _archs(world: World) -> Seen:
+    sort, reading = where.capability(world), packages(world)
+    if sort.startswith("12.1") and world.kind is not None and world.kind.form == "unified":
+        return warned(
+            f"compute capability {sort} needs toolkit 12.9 or later; the ptxas that comes with "
+            "Triton may not know it",
+            remedy="export TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas",
+        )
+    archs = reading.value.torch_archs if isinstance(reading, Known) else None
+    if archs is None or not sort:
+        return not_told(NOT_YET if inside(world) else "torch's list of architectures")
+    code = sort.replace(".", "")
+    family = f"{code[:-1]}0f"
+    if any(arch in (f"sm_{code}", f"sm_{code}a", f"sm_{code}f", f"sm_{family}") for arch in archs):
+        return passed(f"torch has code for sm_{code}: {' '.join(archs)}")
+    same = [arch for arch in archs if arch.startswith(f"sm_{code[:-1]}")]
+    if same or any(arch.startswith("compute_") for arch in archs):
+        return warned(f"torch has {' '.join(archs)}: sm_{code} runs code made for another board")
+    return failed(f"torch has {' '.join(archs)}, nothing for sm_{code}")
+
+
+def _cache(world: World) -> Seen:
+    reading = world.facts[JitCaches]
+    if not isinstance(reading, Known):
+        return unread(reading)
+    caches = reading.value
+    where_ = f"{caches.folder or 'cache folder'} on {caches.file_system or 'an unknown disk'}"
+    if caches.is_network:
+        return failed(f"{where_}: hosts overwrite each other's kernels")
+    if caches.is_memory:
+        return warned(f"{where_}: gone after the next boot", level=Level.NOTE)
+    if caches.free_gib is not None and caches.free_gib < 20:
+        return warned(f"{caches.free_gib:.0f} GiB free in {where_}", level=Level.NOTE)
+    cold = [name for name, warm in sorted(caches.warm.items()) if not warm]
+    if cold:
+        return warned(f"cold: {', '.join(cold)}; the first start compiles", level=Level.NOTE)
+    return passed(f"warm: {', '.join(sorted(caches.warm))}")
+
+
+LIMIT = "VLLM_ENGINE_READY_TIMEOUT_S"
+DEFAULT_S = 600  # vLLM's own default
+
+
+def _budget(world: World) -> Seen:
+    """Compare what a start takes with the limit that is known to stand on the host."""
+    if world.deployment is None:
+        return skipped("nothing is to be served here")
+    need, why = start_seconds(world, world.deployment)
+    lines = (f"a start may take {need} s: {'; '.join(why)}",)
+    limit = _limit(world)
+    outer = where.said(world, "outer_health_limit_s")
+    more = []
+    if limit is not None and limit < need:
+        more.append(f"the limit is {limit} s: set {LIMIT}={need}")
+    if isinstance(outer, int | float) and outer < need:
+        more.append(f"what restarts the service waits {outer:.0f} s: it must wait longer")
+    if more:
+        return warned(*lines, *more, remedy=f"ready_timeout_s: {need}")
+    return passed(*lines)
+
+
+def _limit(world: World) -> int | None:
+    """Return the limit in force, None where nobody looked: then the plan sets it."""
+    own = where.said(world, "ready_timeout_s")
+    if isinstance(own, int | float):
+        return int(own)
+    reading = world.facts[Environment]
+    if not isinstance(reading, Known) or world.deployment is None:
+        return None
+    value = reading.value.values.get(LIMIT, "")
+    if value.isdecimal():
+        return int(value)
+    is_vllm = world.deployment.engine in where.VLLM
+    return DEFAULT_S if is_vllm and reading.value.is_unset(LIMIT) else None
+
+
+def start_seconds(world: World, deployment: Deployment) -> tuple[int, tuple[str, ...]]:
+    """Return how long an honest first start may take in seconds, and why."""
+    told: list[tuple[int, str]] = [(DEFAULT_S, "the engine's own default")]
+    reading = world.facts[JitCaches]
+    warm = (
+        isinstance(reading, Known) and bool(reading.value.warm) and all(reading.value.warm.values())
+    )
+    if not warm and where.number(world, "data_parallel", 1) > 1:
+        told.append((1800, "cold caches, several engine cores compile at once"))
+    if not warm and where.is_blackwell(world):
+        told.append((1800, "cold caches on Blackwell"))
+    if where.is_kimi_k3(deployment) or (deployment.model.weights_gib or 0) >= 1000:
+        told.append((3600, "about 25 minutes for a model of this size"))
+    most = max(seconds for seconds, _ in told)
+    return most, tuple(why for seconds, why in told if seconds == most)
+
+
+ROWS: tuple[Row[World], ...] = (
+    Row(
+        "JIT-01",
+        "A CUDA compiler is where the engine runs",
+        _nvcc,
+        reason="FlashInfer, DeepGEMM and others compile on first use; a compiler that does not "
+        "know the board is as good as none",
+        source=FEATURES,
+        follow_up="with a fitting toolkit the faster kernels come back",
+    ),
+    Row(
+        "JIT-02",
+        "FlashInfer's prebuilt kernels match",
+        _flashinfer,
+        reason="prebuilt kernels of the exact version replace the compiler; of another version "
+        "FlashInfer refuses to load",
+        source=FLASHINFER,
+        remedy="pip install flashinfer-python==V flashinfer-cubin==V flashinfer-jit-cache==V "
+        "(one version, the last from FlashInfer's own index)",
+        levels=SOFT,
+    ),
+    Row(
+        "JIT-03",
+        "C compiler, headers and ninja are there",
+        _chain,
+        reason="Triton builds a small C program at start, so without a C compiler and Python's "
+        "headers even the fallback fails",
+        source="https://github.com/vllm-project/vllm/issues/21960",
+        remedy="apt-get install build-essential python3-dev ninja-build, where the engine runs",
+    ),
+    Row(
+        "JIT-04",
+        "Driver, torch and nvcc agree on CUDA",
+        _three,
+        reason="the driver must run torch's CUDA; the toolkit compiles with its own headers",
+        source="https://docs.nvidia.com/deploy/cuda-compatibility/",
+        remedy="upgrade the driver, or take an image built for an older CUDA",
+    ),
+    Row(
+        "JIT-05",
+        "torch has code for these GPUs",
+        _archs,
+        reason="without code for the board the first kernel fails",
+        source=FEATURES,
+        remedy="take an image built for CUDA 13.0 (cu130)",
+    ),
+    Row(
+        "JIT-06",
+        "Compiled kernels are kept",
+        _cache,
+        reason="a warm cache on a local disk shortens the second start from minutes to seconds; "
+        "20 GiB of room is our own figure",
+        source="2×B200 report",
+        remedy="cache_folder: a folder of this host on a local disk",
+        levels=QUIET,
+    ),
+    Row(
+        "JIT-07",
+        "The start is given enough time",
+        _budget,
+        reason="a first start that is cut off starts again from nothing; the variable does not "
+        "bound every wait, so the outer limit counts as well",
+        source="https://github.com/vllm-project/vllm/issues/48031",
+    ),
+)

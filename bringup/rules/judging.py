@@ -1,0 +1,130 @@
+"""What all checks share: how an unread fact is judged, and whether enough GPUs are left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from math import prod
+
+from ..core.reading import Absent, Known, Reading, Unknown
+from ..core.rules import Level, Seen, Status, World, passed
+from ..probes.gpu import Gpu, Gpus
+from ..probes.identity import Identity
+from ..probes.parts import NOT_ASKED
+from ..probes.pci import PciGpus
+from . import where
+
+SOFT = {Status.FAIL: Level.WARN}
+"""For rows whose failure costs speed or safety margin, but not the service."""
+
+QUIET = {Status.FAIL: Level.WARN, Status.WARN: Level.NOTE}
+"""For rows that matter to operations rather than to serving."""
+
+
+def unread(reading: Absent | Unknown, *, essential: bool = False) -> Seen:
+    """Judge a fact that nobody could read. One that was never asked for is only noted.
+
+    An `essential` fact that was asked for in vain leaves the whole verdict unknown.
+    """
+    if isinstance(reading, Absent):
+        return Seen(Status.UNKNOWN, (reading.evidence or "not there",), level=Level.NOTE)
+    if reading.why == NOT_ASKED.why:
+        return Seen(Status.UNKNOWN, ("unknown: not asked",), level=Level.NOTE)
+    lines = (f"unknown: {reading.why}", reading.evidence)
+    told = tuple(line for line in lines if line and line != f"unknown: {lines[1]}")
+    return Seen(Status.UNKNOWN, told, level=Level.BLOCK if essential else Level.WARN)
+
+
+def not_told(what: str) -> Seen:
+    """Judge a field that no source told."""
+    return Seen(Status.UNKNOWN, (f"unknown: {what}",), level=Level.NOTE)
+
+
+def gpus_of(world: World) -> tuple[Gpu, ...]:
+    """Return the GPUs that NVML listed, () where it could not be asked."""
+    reading = world.facts[Gpus]
+    return reading.value.gpus if isinstance(reading, Known) else ()
+
+
+def gpu_count(world: World) -> int | None:
+    """Return how many GPUs the host has, by the surest word: bus, NVML, inventory."""
+    bus, nvml = world.facts[PciGpus], world.facts[Gpus]
+    counts = (
+        bus.value.count if isinstance(bus, Known) else None,
+        nvml.value.count if isinstance(nvml, Known) else None,
+        world.host.gpu_count,
+    )
+    return next((count for count in counts if count is not None), None)
+
+
+def gpus_needed(world: World) -> int | None:
+    """Return how many GPUs of this host its role takes, None where that is all of them."""
+    if world.role is not None and world.role.gpus:
+        return len(world.role.gpus)
+    sizes = [
+        where.number(world, knob, 1)
+        for knob in ("tensor_parallel", "pipeline_parallel", "data_parallel")
+    ]
+    if prod(sizes) <= 1 and where.said(world, "tensor_parallel") is None:
+        return None
+    hosts = max((len(worker) for worker in world.role.workers), default=1) if world.role else 1
+    return max(1, -(-prod(sizes) // max(1, hosts)))
+
+
+def loss(world: World, bad: Collection[object]) -> Level:
+    """Judge the loss of some GPUs: a warning where the role's need is met without them."""
+    count, needed = gpu_count(world), gpus_needed(world)
+    if count is None or needed is None:
+        return Level.BLOCK
+    return Level.WARN if count - len(bad) >= needed else Level.BLOCK
+
+
+def named(gpu: Gpu) -> str:
+    """Return a GPU as evidence names it."""
+    return f"GPU {gpu.index}{f' ({gpu.bus_id})' if gpu.bus_id else ''}"
+
+
+def of_gpus(
+    world: World,
+    judge: Callable[[Gpu], Seen | None],
+    *,
+    fine: str,
+    essential: bool = False,
+) -> Seen:
+    """Judge every GPU and return the worst. `judge` gives None for a GPU that tells nothing."""
+    reading = world.facts[Gpus]
+    if not isinstance(reading, Known):
+        return unread(reading, essential=essential)
+    seen = [(gpu, judged) for gpu in reading.value.gpus if (judged := judge(gpu)) is not None]
+    if not seen:
+        return not_told("no GPU tells")
+    return worst(((named(gpu), one) for gpu, one in seen), fine)
+
+
+_ORDER = (Status.FAIL, Status.WARN, Status.UNKNOWN, Status.PASS, Status.SKIP)
+
+
+def worst(seen: Iterable[tuple[str, Seen]], fine: str) -> Seen:
+    """Return the gravest of what was seen, with the evidence of all that are as grave."""
+    all_seen = tuple(seen)
+    status = min((one.status for _, one in all_seen), key=_ORDER.index, default=Status.PASS)
+    if status is Status.PASS:
+        return passed(fine)
+    alike = [(name, one) for name, one in all_seen if one.status is status]
+    levels = [one.level for _, one in alike if one.level is not None]
+    return Seen(
+        status,
+        tuple(f"{name}: {line}" for name, one in alike for line in one.evidence),
+        level=min(levels, key=list(Level).index) if levels else None,
+        remedy=next((one.remedy for _, one in alike if one.remedy), ""),
+    )
+
+
+def uptime_s(world: World) -> int | None:
+    """Return seconds since the host started, None where it was not told."""
+    identity = world.facts[Identity]
+    return identity.value.uptime_s if isinstance(identity, Known) else None
+
+
+def told(reading: Reading[str]) -> str:
+    """Return a known word, "" for anything else."""
+    return reading.value if isinstance(reading, Known) else ""
