@@ -157,6 +157,18 @@ class ContainerImage:
 
 
 @described
+class Container:
+    """A container that was there before anybody asked; `gpus` means all of them."""
+
+    name: str
+    image: str
+    status: Literal["running", "exited"] = "running"
+    gpus: bool = False
+    privileged: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@described
 class Docker:
     """Docker and its way to GPUs. `cdi` is the driver version in the CDI file, "" for none."""
 
@@ -166,6 +178,7 @@ class Docker:
     cdi: str = ""
     cgroup_driver: Literal["systemd", "cgroupfs"] = "systemd"
     images: tuple[ContainerImage, ...] = ()
+    containers: tuple[Container, ...] = ()
 
 
 @described
@@ -191,12 +204,14 @@ class ModelFolder:
 
 @described
 class Mount:
-    """One line of /proc/mounts."""
+    """One line of /proc/mounts, and what `df` says of it, in GiB."""
 
     device: str
     path: str
     type: str
     options: str = "rw,relatime"
+    size_gib: int = 1788
+    used_gib: int = 120
 
 
 @described
@@ -255,10 +270,13 @@ class Hardware:
     cards: Mapping[str, Card] = field(default_factory=dict)
     ports: tuple[Port, ...] = ()
     modules: tuple[str, ...] = ()
+    modules_on_disk: tuple[str, ...] = ()  # installed, not loaded
     fabric_manager: FabricManager | None = None
     units: Mapping[str, Unit] = field(default_factory=dict)
     docker: Docker | None = None
     toolkits: tuple[Toolkit, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict)  # of Python, name to version
+    kernel_log: tuple[str, ...] = ()
     models: tuple[ModelFolder, ...] = ()
     mounts: tuple[Mount, ...] = ()
     slurm: Slurm | None = None

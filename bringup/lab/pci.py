@@ -72,6 +72,8 @@ def entries(cpus: str, numa: int, place: str, what: Identity) -> Iterator[tuple[
         "current_link_width": "16", "max_link_width": "16",
     }  # fmt: skip
     yield from ((f"{base}/{name}", File(f"{value}\n")) for name, value in values.items())
+    ids = bytes.fromhex(what.vendor)[::-1] + bytes.fromhex(what.device)[::-1]
+    yield f"{base}/config", File(ids.ljust(64, b"\0"))
     yield link(f"/sys/bus/pci/devices/{device(place)}", base)
 
 

@@ -33,6 +33,9 @@ def entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     """Yield the files of all RDMA devices."""
     for index, port in enumerate(hardware.ports):
         yield from _port(hardware, index, port)
+    if hardware.ports and "mlx5_ib" in hardware.modules:
+        text = "".join(_ibstat(hardware, *each) for each in enumerate(hardware.ports))
+        yield "/usr/lib/lab/ibstat/devices", File(text)
 
 
 def _port(hardware: Hardware, index: int, port: Port) -> Iterator[tuple[str, Entry]]:
@@ -151,3 +154,28 @@ def _interface(hardware: Hardware, index: int, port: Port) -> Iterator[tuple[str
 
 def _megabits(card: Card) -> str:
     return str(int(card.rate.split()[0]) * 1000)
+
+
+_STATE_WORDS = {"ACTIVE": "Active", "INIT": "Initializing", "DOWN": "Down"}
+
+
+def _ibstat(hardware: Hardware, index: int, port: Port) -> str:
+    """Return what `ibstat` prints of a device."""
+    card = hardware.cards[port.card]
+    values = _port_values(index, card, port)
+    guid = f"0x{_guid(hardware.name, port).replace(':', '')}"
+    board = f"0x{_guid(hardware.name, port, board=True).replace(':', '')}"
+    head = (
+        ("CA type", card.type), ("Number of ports", "1"), ("Firmware version", card.firmware),
+        ("Hardware version", "0"), ("Node GUID", guid), ("System image GUID", board),
+    )  # fmt: skip
+    rows = (
+        ("State", _STATE_WORDS[port.state]),
+        ("Physical state", values["phys_state"].partition(": ")[2]),
+        ("Rate", values["rate"].split()[0]), ("Base lid", str(int(values["lid"], 16))),
+        ("LMC", "0"), ("SM lid", str(int(values["sm_lid"], 16))),
+        ("Capability mask", values["cap_mask"]), ("Port GUID", guid),
+        ("Link layer", port.link_layer),
+    )  # fmt: skip
+    lines = [f"CA '{port.name}'", *(f"\t{key}: {value}" for key, value in head), "\tPort 1:"]
+    return "\n".join((*lines, *(f"\t\t{key}: {value}" for key, value in rows))) + "\n"

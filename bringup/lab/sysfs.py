@@ -25,6 +25,9 @@ def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     yield from rdma.entries(hardware)
     if hardware.driver:
         yield from _driver(hardware)
+    yield "/usr/lib/lab/lspci/devices", File("".join(_listed(hardware)))
+    for group in range(2 if "iommu=" in hardware.os.command_line else 0):
+        yield f"/sys/kernel/iommu_groups/{group}", Folder()
     yield from _processors(hardware)
     for module in hardware.modules:
         yield f"/sys/module/{module}/initstate", File("live\n")
@@ -94,3 +97,18 @@ def _processors(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     yield "/sys/devices/virtual/dmi/id/product_name", File(f"{hardware.system}\n")
     yield "/sys/class/dmi/id", Link("../../devices/virtual/dmi/id")
     yield "/sys/fs/cgroup/cgroup.controllers", File("cpuset cpu io memory hugetlb pids rdma misc\n")
+
+
+def _listed(hardware: Hardware) -> list[str]:
+    """Return the lines of `lspci`: vendor, address and what people read, by tabs."""
+    rows = [(place, "10b5", "PCI bridge: PCIe switch") for place in pci.bridges(hardware)]
+    if hardware.gpus:
+        product = hardware.gpus.product.removeprefix("NVIDIA ")
+        what = f"3D controller: NVIDIA Corporation Device [{product}] (rev a1)"
+        rows += [(slot.pci, "10de", what) for slot in hardware.slots]
+    for port in hardware.ports:
+        kind = "Infiniband" if port.link_layer == "InfiniBand" else "Ethernet"
+        card = hardware.cards[port.card].product
+        rows.append((port.pci, "15b3", f"{kind} controller: Mellanox Technologies [{card}]"))
+    rows.sort(key=lambda row: pci.device(row[0]))
+    return [f"{vendor}\t{pci.device(place)}\t{what}\n" for place, vendor, what in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from .hardware import Hardware, ModelFolder, address, invented
+from .hardware import Hardware, ModelFolder, Mount, address, invented
 from .tree import Entry, File, Folder, Sparse, Tree
 
 _MODULE_SIZES = {"nvidia": 14299136, "nvidia_uvm": 1830912, "mlx5_core": 2510848, "mlx5_ib": 524288}
@@ -21,7 +21,7 @@ def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     yield from _identity(hardware)
     yield from _processes(hardware)
     yield from _network()
-    for path in ("/tmp", "/var/tmp"):  # noqa: S108 - folders of the practice host
+    for path in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 - folders of the practice host
         yield path, Folder(0o1777)
     for path in ("/home/operator", "/root", "/run/lock", "/var/log", "/opt", "/srv"):
         yield path, Folder()
@@ -38,6 +38,9 @@ def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     }.items():
         yield f"/proc/self/{name}", File(text)
     yield "/proc/mounts", File(_mounts(hardware))
+    yield "/usr/lib/lab/df/disks", File("".join(_disk(mount) for mount in _disks(hardware)))
+    yield "/var/log/dmesg", File(_kernel_log(hardware))
+    yield from _kernel(hardware)
 
 
 def _identity(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
@@ -57,7 +60,7 @@ def _identity(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     yield "/proc/sys/kernel/numa_balancing", File("0\n")
     yield "/proc/version", File(f"Linux version {os.kernel} (builder@buildhost) #91-Ubuntu SMP\n")
     yield "/proc/cmdline", File(f"BOOT_IMAGE=/boot/vmlinuz-{os.kernel} {os.command_line}\n")
-    yield f"/lib/modules/{os.kernel}/modules.builtin", File("")
+    yield "/sys/devices/virtual/dmi/id/sys_vendor", File("Example Systems\n")
 
 
 def _processes(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
@@ -71,6 +74,38 @@ def _processes(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     yield "/proc/mdstat", File("Personalities : [raid0]\nunused devices: <none>\n")
     yield "/proc/sys/vm/nr_hugepages", File("0\n")
     yield "/proc/sys/vm/swappiness", File("10\n")
+
+
+def _kernel(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
+    """Modules on disk for the running kernel, and the reader's own place in /proc."""
+    base = f"/lib/modules/{hardware.os.kernel}"
+    files = {
+        name: f"updates/dkms/{name}.ko.zst"
+        if name.startswith("nvidia")
+        else f"kernel/{name}.ko.zst"
+        for name in (*hardware.modules, *hardware.modules_on_disk)
+    }
+    yield f"{base}/modules.dep", File("".join(f"{path}:\n" for path in files.values()))
+    yield from ((f"{base}/{path}", File("")) for path in files.values())
+    yield "/proc/self/stat", File("4711 (sh) S 1 4711 4711 0 -1 4194304\n")
+
+
+def _kernel_log(hardware: Hardware) -> str:
+    lines = [f"Linux version {hardware.os.kernel}", *hardware.kernel_log]
+    if hardware.driver:
+        flavour = "Open Kernel Module for x86_64" if hardware.driver.module == "open" else "x86_64"
+        lines.insert(1, f"NVRM: loading NVIDIA UNIX {flavour}  {hardware.driver.version}")
+    return "".join(f"[{second:>5}.000000] {line}\n" for second, line in enumerate(lines))
+
+
+def _disks(hardware: Hardware) -> tuple[Mount, ...]:
+    half = hardware.memory_gib // 2
+    return (*hardware.mounts, Mount("tmpfs", "/dev/shm", "tmpfs", size_gib=half, used_gib=0))  # noqa: S108
+
+
+def _disk(mount: Mount) -> str:
+    size, used = mount.size_gib << 20, mount.used_gib << 20
+    return f"{mount.device} {mount.path} {mount.type} {size} {used}\n"
 
 
 def _memory(total: int) -> str:

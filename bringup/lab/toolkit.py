@@ -1,0 +1,95 @@
+"""Compilers, Python packages and driver libraries of a practice host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .hardware import Hardware, Toolkit
+from .tree import Entry, File, Link, Tree, tool
+
+PYTHON = "/usr/lib/lab/python3"
+
+_BUILDS = {
+    "12.8": ("Fri_Feb_21_20:23:50_PST_2025", "93", "35583870"),
+    "13.0": ("Wed_Aug_20_01:58:59_PM_PDT_2025", "88", "36424714"),
+}
+"""When a toolkit's compiler was built, its patch number and build number, where one was seen."""
+
+
+def files(hardware: Hardware) -> Tree:
+    """Return toolkits, packages, and the driver's own libraries."""
+    return dict(_entries(hardware))
+
+
+def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
+    for toolkit in hardware.toolkits:
+        yield f"{toolkit.path}/bin/nvcc", tool(f"#!/bin/sh\ncat <<'TEXT'\n{_nvcc(toolkit)}TEXT\n")
+        if toolkit is hardware.toolkits[-1] and toolkit.path != "/usr/local/cuda":
+            yield "/usr/local/cuda", Link(toolkit.path.rpartition("/")[2])
+    for name, version in hardware.packages.items():
+        head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        folder = name.replace("-", "_")
+        yield f"{PYTHON}/{folder}-{version}.dist-info/METADATA", File(head)
+        if name == "torch":
+            cuda = version.partition("+cu")[2]
+            text = f"__version__ = '{version}'\ncuda: str = '{cuda[:-1]}.{cuda[-1:]}'\n"
+            yield f"{PYTHON}/torch/version.py", File(text)
+    if hardware.driver:
+        yield from _libraries(hardware)
+
+
+def _nvcc(toolkit: Toolkit) -> str:
+    """Return `nvcc --version` of a toolkit."""
+    built, patch, build = _BUILDS.get(toolkit.version, ("Mon_Jan__5_10:00:00_UTC_2026", "0", "0"))
+    return (
+        "nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2025 NVIDIA Corporation\n"
+        f"Built on {built}\n"
+        f"Cuda compilation tools, release {toolkit.version}, V{toolkit.version}.{patch}\n"
+        f"Build cuda_{toolkit.version}.r{toolkit.version}/compiler.{build}_0\n"
+    )
+
+
+def _libraries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
+    """The driver's libraries on disk, and the answer of cuInit for the stand-in of Python."""
+    assert hardware.driver
+    version = hardware.driver.library or hardware.driver.version
+    for name in ("libcuda", "libnvidia-ml"):
+        folder = "/usr/lib/x86_64-linux-gnu"
+        yield f"{folder}/{name}.so.{version}", File("")
+        yield f"{folder}/{name}.so.1", Link(f"{name}.so.{version}")
+    state = hardware.gpus.values.get("fabric_state", "N/A") if hardware.gpus else "N/A"
+    code = 802 if state not in ("Completed", "N/A") else 0
+    yield f"{PYTHON}/cuda", File(f"{code} {len(hardware.slots)}\n")
+    yield f"{PYTHON}/ctypes/__init__.py", File(_CTYPES)
+
+
+_CTYPES = '''"""The standard ctypes, but that libcuda.so.1 is the practice host's."""
+
+import importlib.util
+import pathlib
+import sys
+
+_OWN = pathlib.Path(__file__).parent.parent
+_PATH = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != _OWN.resolve()]
+_SPEC = importlib.machinery.PathFinder.find_spec("ctypes", _PATH)
+exec(compile(_SPEC.loader.get_source("ctypes"), _SPEC.origin, "exec"))
+__path__ = _SPEC.submodule_search_locations
+
+
+class _Cuda:
+    _code, _count = map(int, (_OWN / "cuda").read_text().split())
+
+    def cuInit(self, flags):
+        return self._code
+
+    def cuDeviceGetCount(self, count):
+        count._obj.value = self._count
+        return self._code
+
+
+_RealCDLL = CDLL
+
+
+def CDLL(name, *more, **options):
+    return _Cuda() if name == "libcuda.so.1" else _RealCDLL(name, *more, **options)
+'''

@@ -1,0 +1,3 @@
+#!/bin/sh
+# hostname of a practice host.
+cat "${0%/*}/../../etc/hostname"
