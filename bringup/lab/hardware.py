@@ -276,6 +276,8 @@ class Hardware:
     docker: Docker | None = None
     toolkits: tuple[Toolkit, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)  # of Python, name to version
+    programs: tuple[str, ...] = ()  # compilers and such, to be found but not run
+    python_headers: bool = False
     kernel_log: tuple[str, ...] = ()
     models: tuple[ModelFolder, ...] = ()
     mounts: tuple[Mount, ...] = ()

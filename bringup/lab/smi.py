@@ -83,6 +83,7 @@ def values(driver: Driver, gpus: Gpus, host: str, index: int) -> dict[str, str]:
         "vbios": gpus.vbios, "board": f"0x{int(bus[9:11], 16) * 256:x}", "module": index + 1,
         "fabric_guid": f"0x{invented(host, 'fabric', index)[:16]}",
         "device_id": gpus.device_id, "subsystem_id": gpus.subsystem_id, "recovery_action": "None",
+        "addressing_mode": "HMM",
         "bus_id": bus, "pci_domain": bus[4:8], "pci_bus": bus[9:11], "pci_device": bus[12:14],
         "link_gen": 6, "link_width": "16x", "hw_slowdown": "Not Active",
         "hw_thermal_slowdown": "Not Active", "hw_power_brake": "Not Active",

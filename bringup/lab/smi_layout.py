@@ -71,7 +71,7 @@ _NO_PROCESSES = (
     _WIDE,
     f"| {'Processes:':<88}|",
     f"|  GPU   GI   CI {'PID':>16}   Type   {'Process name':<35} GPU Memory |",
-    f"|        ID   ID {'Usage':>66}      |",
+    f"|        ID   ID {'Usage':>67}      |",
     f"|{'=' * 89}|",
     f"|  {'No running processes found':<87}|",
     _WIDE,

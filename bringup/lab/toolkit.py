@@ -34,6 +34,11 @@ def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
             cuda = version.partition("+cu")[2]
             text = f"__version__ = '{version}'\ncuda: str = '{cuda[:-1]}.{cuda[-1:]}'\n"
             yield f"{PYTHON}/torch/version.py", File(text)
+    for name in hardware.programs:
+        text = f"#!/bin/sh\necho '{name}: only a stand-in on a practice host' >&2\nexit 1\n"
+        yield f"/usr/bin/{name}", tool(text)
+    if hardware.python_headers:
+        yield "/usr/include/python3.12/Python.h", File("")
     if hardware.driver:
         yield from _libraries(hardware)
 
@@ -65,15 +70,15 @@ def _libraries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
 
 _CTYPES = '''"""The standard ctypes, but that libcuda.so.1 is the practice host's."""
 
-import importlib.util
+import importlib.machinery
 import pathlib
 import sys
 
 _OWN = pathlib.Path(__file__).parent.parent
 _PATH = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != _OWN.resolve()]
 _SPEC = importlib.machinery.PathFinder.find_spec("ctypes", _PATH)
-exec(compile(_SPEC.loader.get_source("ctypes"), _SPEC.origin, "exec"))
 __path__ = _SPEC.submodule_search_locations
+exec(compile(_SPEC.loader.get_source("ctypes"), _SPEC.origin, "exec"))
 
 
 class _Cuda:
