@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -33,27 +33,26 @@ def check(document: Document, model: type[M], may_be_empty: Callable[[Path], boo
 
     What is wrong is cut out and the rest is kept, so that later checks can say more in one go.
     """
-    empty = tuple(
-        document.problem(path, NO_VALUE)
-        for path in _empty_paths(document.data, ())
-        if not may_be_empty(path)
-    )
-    data: object = document.data
+    empty = [path for path in _empty_paths(document.data, ()) if not may_be_empty(path)]
+    said = _cut(document.data, [path for path in empty if isinstance(path[-1], str)])
+    entry, found = _fitted(document, model, said)
+    missing = [document.problem(path, NO_VALUE) for path in empty]
+    return Checked(document, entry, merged(document.problems, (*found, *missing)))
+
+
+def _fitted(document: Document, model: type[M], said: object) -> tuple[M, list[Problem]]:
+    """Return as much of what was said as fits the model, and what did not fit."""
+    if not isinstance(said, dict):
+        return model(), [] if document.problems else [_no_mapping(document)]
     found: list[Problem] = []
-    if not isinstance(data, dict):
-        found += [_no_mapping(document)] if not document.problems else []
-        data = {}
     while True:
         try:
-            entry = model.model_validate(data)
-            break
+            return model.model_validate(said), found
         except ValidationError as error:
-            faults = [(document.known(tuple(each["loc"])), each) for each in error.errors()]
-            fresh = [_problem(document, model, path, {**each}) for path, each in faults]
+            faults = [(document.known(tuple(each["loc"])), {**each}) for each in error.errors()]
+            fresh = [_problem(document, model, path, each) for path, each in faults]
             found += [problem for problem in fresh if not any(_covers(problem, f) for f in found)]
-            for path, _ in reversed(faults):
-                data = _without(data, path)
-    return Checked(document, entry, merged(document.problems, (*found, *empty)))
+            said = _cut(said, [path for path, _ in faults])
 
 
 def merged(first: tuple[Problem, ...], more: tuple[Problem, ...]) -> tuple[Problem, ...]:
@@ -86,6 +85,13 @@ def _empty_paths(value: object, path: Path) -> Iterator[Path]:
             yield (*path, key)
         else:
             yield from _empty_paths(item, (*path, key))
+
+
+def _cut(data: object, paths: Iterable[Path]) -> object:
+    """Return data without the values at these paths; the last goes first, as places shift."""
+    for path in reversed([*paths]):
+        data = _without(data, path)
+    return data
 
 
 def _without(data: object, path: Path) -> object:
