@@ -112,6 +112,9 @@ TRANSFER = (
     Knob("ucx_net_devices", str, None, "RDMA devices with ports for KV: mlx5_0:1,…"),
     Knob("ucx_tls", str, None, "UCX transports; unset: UCX chooses, NVLink included"),
     Knob("nccl_ib_hca", str, None, "RDMA devices for NCCL, exact match: =mlx5_0,…"),
+    Knob("compute_nics", str, None, "PCI prefixes of RDMA devices that are for KV and NCCL, "
+         "whatever the probe thinks: 0000:18,0000:40"),
+    Knob("storage_nics", str, None, "PCI prefixes of RDMA devices that are not"),
     Knob("nccl_cumem", bool, None, "NCCL allocates by cuMem"),
 )  # fmt: skip
 

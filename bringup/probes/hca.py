@@ -37,6 +37,8 @@ class Sighting:
     physical: str = ""
     rate_gb_s: float | None = None
     link_layer: str = ""
+    gid: str = ""  # "RoCE v2" where the port has such an address
+    mtu: int | None = None  # of the network device
     lid: int | None = None
     sm_lid: int | None = None
 
@@ -62,6 +64,8 @@ class Hca:
     port: int = 1
     netdev: str = ""
     part: str = ""
+    gid: str = ""
+    mtu: int | None = None
     lid: int | None = None
     sm_lid: int | None = None
     levels: tuple[str, ...] = ()

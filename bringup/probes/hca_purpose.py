@@ -80,9 +80,22 @@ def _sighting(device: Hca) -> Sighting:
         physical=device.physical,
         rate_gb_s=device.rate_gb_s,
         link_layer=device.link_layer,
+        gid=device.gid,
+        mtu=device.mtu,
         lid=device.lid,
         sm_lid=device.sm_lid,
     )
+
+
+def from_words(compute: str = "", storage: str = "") -> dict[str, Purpose]:
+    """Return overrides from lists of PCI prefixes such as ``0000:18,0000:40``."""
+    words = ((compute, Purpose.COMPUTE), (storage, Purpose.STORAGE))
+    return {
+        prefix.strip(): purpose
+        for text, purpose in words
+        for prefix in text.split(",")
+        if prefix.strip()
+    }
 
 
 def _overridden(device: Hca, overrides: Mapping[str, Purpose]) -> Hca:
@@ -108,6 +121,8 @@ def _hca(seen: Sighting, verdict: Verdict, levels: tuple[str, ...]) -> Hca:
         port=seen.port,
         netdev=seen.netdev,
         part=seen.part,
+        gid=seen.gid,
+        mtu=seen.mtu,
         lid=seen.lid,
         sm_lid=seen.sm_lid,
         levels=levels,

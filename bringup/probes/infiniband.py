@@ -61,11 +61,18 @@ for f in "$c"/*; do
   for k in fw_ver sys_image_guid; do get "$f/$k"; say "$d" $k "$v"; done
   for k in vendor device numa_node; do get "$f/device/$k"; say "$d" $k "$v"; done
   [ -e "$f/device/physfn" ] && say "$d" physfn yes
-  for n in "$f"/device/net/*; do [ -e "$n" ] && say "$d" net "${n##*/}"; done
+  for n in "$f"/device/net/*; do
+    [ -e "$n" ] || continue
+    say "$d" net "${n##*/}"; get "$n/mtu"; say "$d" mtu "$v"
+  done
   for q in "$f"/ports/*; do
     [ -d "$q" ] || continue
     for k in state phys_state rate link_layer lid sm_lid; do
       get "$q/$k"; printf '%s\t%s\t%s\t%s\n' "$d" port "${q##*/}" "$k=$v"
+    done
+    for i in 0 1 2 3 4 5 6 7; do
+      get "$q/gid_attrs/types/$i"
+      case $v in *v2*) printf '%s\tport\t%s\tgid=%s\n' "$d" "${q##*/}" "$v"; break ;; esac
     done
   done
 done
@@ -124,6 +131,8 @@ def _sighting(
         physical=port.get("phys_state", "").rpartition(":")[2].strip(),
         rate_gb_s=decimal(port.get("rate", "").partition(" ")[0]),
         link_layer=port.get("link_layer", ""),
+        gid=port.get("gid", ""),
+        mtu=whole(told.get("mtu", "")),
         lid=_lid(port.get("lid", "")),
         sm_lid=_lid(port.get("sm_lid", "")),
     )

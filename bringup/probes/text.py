@@ -24,7 +24,7 @@ def answered(section: Section) -> Reading[str]:
     if section.exit == ABSENT and section.first.startswith("absent: "):
         return Absent(section.first.removeprefix("absent: "))
     if section.exit != 0:
-        return Unknown(f"exit {section.exit}", section.first)
+        return Unknown(section.first or f"exit {section.exit}", section.first)
     return Known(section.text, section.first)
 
 
