@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from .steps import Push, Run, Write
 
@@ -52,6 +52,19 @@ class Remote(Reader, Protocol):
 
     def lock(self, details: str) -> AbstractContextManager[None]:
         """Hold the host's lock for as long as the connection lives; raises LockHeld."""
+        ...
+
+
+@runtime_checkable
+class Tunnels(Protocol):
+    """A remote that can lead connections made on the host back to the controller (``ssh -R``)."""
+
+    def tunnel(self, *, to_port: int, host_port: int = 0) -> AbstractContextManager[int]:
+        """Listen on the host's 127.0.0.1 and carry each connection to this machine's `to_port`.
+
+        Gives the host's port (`host_port` 0 lets the host choose) and lasts as long as the context
+        and the connection. Raises Unreachable when the host refuses forwarding or the port.
+        """
         ...
 
 

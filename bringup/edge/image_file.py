@@ -29,6 +29,9 @@ from . import yaml_marks
 INSIDE = ("edge/inside/install.py", "edge/inside/patch.py", "image/unified.py")
 """Programs of this package that the build runs inside the image, copied as they are."""
 
+GATE = ("edge/inside/gate.py", "edge/inside/walk.py", "edge/inside/install.py")
+"""Programs that ask the built image; they travel with the question, not in the image."""
+
 PACKAGE = Path(__file__).parent.parent
 
 

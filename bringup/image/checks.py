@@ -95,6 +95,9 @@ def _cure(bench: Bench) -> str:
         swaps = displaced(release, bench.held)
         if release.exists and not swaps:
             continue
+        if any(swap.requirement.name == release.pin.name for swap in swaps):
+            lines.append(f"take {release.pin} out: the base brings it")
+            continue
         version = release.pin.version if release.exists else release.nearest
         more = f" with {release.pin.name} under no_deps, no extra" if swaps else ""
         lines.append(f"write {release.pin.name}=={version}{more}")

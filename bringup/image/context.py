@@ -71,7 +71,8 @@ def context(
         **{f"patches/{name}": body for name, body in patches.items()},
         **{LIBRARY + name: body for name, body in library.items()},
     }
-    return Context(files, document.digest([(s.check, s.values, s.gpu) for s in recipe.gate]))
+    steps = [(step.check, step.values, step.gpu) for step in recipe.gate]
+    return Context(files, document.digest([recipe.engine.path, steps]))
 
 
 def packages_document(recipe: Recipe) -> bytes:

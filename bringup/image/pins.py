@@ -119,11 +119,14 @@ class Displaced:
     has: str
 
     def __str__(self) -> str:
-        return (
-            f"its extra [{self.requirement.extra}] pins {self.requirement.text}"
-            if self.requirement.extra
-            else f"it needs {self.requirement.text}"
-        ) + f", which replaces {self.requirement.name} {self.has or '(its version not stated)'}"
+        wanted = self.requirement
+        if wanted.name == self.pin.name:
+            how = "the pin itself"
+        elif wanted.extra:
+            how = f"its extra [{wanted.extra}] pins {wanted.text}, which"
+        else:
+            how = f"it needs {wanted.text}, which"
+        return f"{how} replaces {wanted.name} {self.has or '(its version not stated)'}"
 
 
 def displaced(release: Release, held: Mapping[str, str]) -> tuple[Displaced, ...]:
@@ -131,9 +134,12 @@ def displaced(release: Release, held: Mapping[str, str]) -> tuple[Displaced, ...
 
     Ranges are left to pip's resolver, which gets `held` as constraints.
     """
-    wanted = [r for r in release.requires if not r.extra or r.extra in release.pin.extras]
+    pin = release.pin
+    itself = Requirement(pin.name, f"=={pin.version}", text=f"{pin.name}=={pin.version}")
+    asked = [r for r in release.requires if not r.extra or r.extra in pin.extras]
+    wanted = [itself, *asked]
     return tuple(
-        Displaced(release.pin, r, held[r.name])
+        Displaced(pin, r, held[r.name])
         for r in wanted
         if r.exact and r.name in held and version(r.exact) != version(held[r.name])
     )

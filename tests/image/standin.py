@@ -1,0 +1,130 @@
+"""A stand-in for the engine's base image: real SGLang source, real Python, no torch.
+
+The base of K3 weighs tens of gigabytes and lies on a public registry. This one carries the source
+of SGLang 0.5.18 from its wheel, laid out as in the real image: source below /sgl-workspace, found
+through a path file, metadata beside the other packages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+CACHE = Path(os.environ.get("BRINGUP_TEST_CACHE", "~/.cache/bringup-tests")).expanduser()
+WHEELS = ("sglang==0.5.18", "ai-dynamo==1.3.0.post1", "ai-dynamo-runtime==1.3.0.post1")
+LEFT_OUT = re.compile(r"/(site-packages|tests?|idlelib|tkinter|turtledemo|config-[^/]*)(/|$)|pyc")
+SOURCE = "sgl-workspace/sglang/python"
+
+
+def wheels() -> dict[str, Path]:
+    """Return the real wheels by name, downloaded once and kept."""
+    folder = CACHE / "wheels"
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Path] = {}
+    for pin in WHEELS:
+        name, version = pin.split("==")
+        pattern = f"{name.replace('-', '_')}-{version}-*.whl"
+        if not list(folder.glob(pattern)):
+            subprocess.run(
+                [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, pin],
+                check=True,
+            )
+        found[name] = next(folder.glob(pattern))
+    return found
+
+
+def base_tree() -> Path:
+    """Return a tar of the stand-in's root, made once for this Python and this text."""
+    key = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()[:12]
+    path = CACHE / f"base-{key}.tar"
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        staged = path.with_suffix(f".{os.getpid()}")
+        with tarfile.open(staged, "w") as tar:
+            _add_python(tar)
+            _add_busybox(tar)
+            _add_engine(tar)
+        staged.rename(path)
+    return path
+
+
+def _add_python(tar: tarfile.TarFile) -> None:
+    prefix = Path(sys.base_prefix)
+    version = f"python{sysconfig.get_python_version()}"
+    library = prefix / "lib" / version
+    for path in sorted(library.rglob("*")):
+        name = str(path.relative_to(prefix))
+        if path.is_file() and not LEFT_OUT.search(f"/{name}"):
+            tar.add(path.resolve(), f"usr/local/{name}")
+    program = Path(sys.executable).resolve()
+    tar.add(program, "usr/local/bin/python3")
+    modules = sorted((library / "lib-dynload").glob("*.so"))
+    for needed in sorted(_libraries([program, *modules])):
+        tar.add(needed.resolve(), str(needed).lstrip("/"))
+        if "libpython" in needed.name:
+            tar.add(needed.resolve(), f"usr/local/lib/{needed.name}")
+    pip = next((library / "ensurepip" / "_bundled").glob("pip-*.whl"))
+    _add_wheel(tar, pip, f"usr/local/lib/{version}/site-packages")
+
+
+def _libraries(programs: list[Path]) -> set[Path]:
+    said = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
+    names = re.findall(r"(?:=> )?(/\S+) \(0x", said)
+    return {Path(name) for name in names}
+
+
+def _add_busybox(tar: tarfile.TarFile) -> None:
+    busybox = shutil.which("busybox") or "/bin/busybox"
+    tar.add(busybox, "bin/busybox")
+    for tool in ("sh", "env", "cat", "ls", "true", "false", "sleep", "test", "mkdir", "rm"):
+        link = tarfile.TarInfo(f"bin/{tool}")
+        link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+        tar.addfile(link)
+    folder = tarfile.TarInfo("tmp")
+    folder.type, folder.mode = tarfile.DIRTYPE, 0o1777
+    tar.addfile(folder)
+
+
+def _add_engine(tar: tarfile.TarFile) -> None:
+    site = f"usr/local/lib/python{sysconfig.get_python_version()}/site-packages"
+    _add_wheel(tar, wheels()["sglang"], SOURCE, only=lambda name: name.startswith("sglang/"))
+    _add_wheel(tar, wheels()["sglang"], site, only=lambda name: ".dist-info/" in name)
+    _add_text(tar, f"{site}/__editable__.sglang.pth", f"/{SOURCE}\n")
+
+
+def _add_wheel(tar: tarfile.TarFile, wheel: Path, onto: str, only: object = None) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in sorted(archive.namelist()):
+            if name.endswith("/") or (callable(only) and not only(name)):
+                continue
+            _add_bytes(tar, f"{onto}/{name}", archive.read(name))
+
+
+def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
+    _add_bytes(tar, name, text.encode())
+
+
+def _add_bytes(tar: tarfile.TarFile, name: str, body: bytes) -> None:
+    import io
+
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(body), 0o644
+    tar.addfile(info, io.BytesIO(body))
+
+
+def source_sum(name: str) -> str:
+    """Return the sha256 of a file of SGLang 0.5.18, such as ``sglang/srt/server_args.py``."""
+    return hashlib.sha256(source(name)).hexdigest()
+
+
+def source(name: str) -> bytes:
+    with zipfile.ZipFile(wheels()["sglang"]) as archive:
+        return archive.read(name)
