@@ -252,17 +252,27 @@ def _no_end(evidence: Evidence) -> str:
 
 
 def _not_retried(evidence: Evidence) -> Seen | None:
-    """All files are right by now, and the frontend gave up before they were."""
-    tried = evidence.tried
-    if evidence.is_listed or tried is None or tried.cause not in _MENDED_BY_FILES:
+    """All files are right by now, and the frontend gave up on a worker before they were."""
+    given_up = _given_up(evidence)
+    if not evidence.is_unlisted or not given_up or not evidence.cards:
         return None
-    if evidence.mismatches() or evidence.unseen():
+    if evidence.mismatches() or evidence.unseen() or _lacking(evidence):
         return None
     return failed(
-        "every announced file is there, byte for byte",
-        f"log: {tried.error}",
-        remedy=restart(evidence),
+        "every announced file is there, byte for byte", *given_up, remedy=restart(evidence)
     )
+
+
+def _given_up(evidence: Evidence) -> tuple[str, ...]:
+    """What shows that the frontend lacks a worker that is announced: its log, or its readiness.
+
+    A worker that was restarted alone is taken in, while its peer stays out.
+    """
+    tried, ready = evidence.tried, value_of(evidence.ready)
+    log = (f"log: {tried.error}",) if tried and tried.cause in _MENDED_BY_FILES else ()
+    there = {card.worker_type for card in evidence.cards}
+    out = [role for role in ready.missing if role in there] if ready and not ready.ready else []
+    return (*log, *(f"/ready: missing {role}, though one is announced" for role in out))
 
 
 _MENDED_BY_FILES = (

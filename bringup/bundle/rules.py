@@ -65,7 +65,7 @@ def _tokenizer_type(folder: Folder) -> Seen | None:
     first = first_reading(model_type)
     remedy = _read_by(first)
     if not folder.native:
-        return warned(f"{known}, read by --dyn-chat-processor {folder.processor}: not proven here")
+        return warned(f"{known}, read by --dyn-chat-processor {folder.processor}", remedy=_LOAD)
     match folder.release:
         case Known(release):
             if model_type in release.tiktoken:
@@ -74,6 +74,9 @@ def _tokenizer_type(folder: Folder) -> Seen | None:
         case Unknown(why):
             return unknown(why, known, f"read from {first.name if first else 'no release'} on")
     return None
+
+
+_LOAD = "prove it in the frontend's image before you count on it: bringup bundle check --load"
 
 
 def _read_by(first: Release | None) -> str:
@@ -101,7 +104,9 @@ def _template(folder: Folder) -> Seen:
     first = first_rendering(model_type)
     nothing = "no chat_template.jinja, no chat_template in tokenizer_config.json"
     if not folder.native:
-        return warned(f"{nothing}; --dyn-chat-processor {folder.processor} has to make the text")
+        return warned(
+            f"{nothing}; --dyn-chat-processor {folder.processor} makes the text", remedy=_LOAD
+        )
     match folder.release:
         case Known(release) if model_type in release.renderers:
             return passed(f"chat text of {model_type} is built in since {release.name}")

@@ -21,13 +21,18 @@ from bringup.bundle.frontend_log import attempts
 from bringup.bundle.match import Sums
 from bringup.core.reading import Known
 from bringup.core.rules import Finding
+from bringup.edge.bundle_files import open_archive
+from bringup.flow_bundle import check_cards, make, read_here
 from bringup.flow_bundle_doctor import Frontend as Settings
 from bringup.flow_bundle_doctor import examine, gather, look_here
+from bringup.flow_bundle_push import Outcome, Target, push
 from tests.dynamo.environment import VERSION
 from tests.dynamo.fixtures import MakeLoopback
 from tests.dynamo.loopback import Frontend, Loopback
 from tests.dynamo.model import toy_kimi, toy_model
 from tests.dynamo.processes import until
+
+from .here import HereHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dynamo-doctor")]
 
@@ -369,3 +374,59 @@ def test_roles_under_different_names_and_namespaces_are_told_apart(
     assert named(by_name) == named(by_namespace) == {"roles"}
     assert any("two: decode in namespace a" in line for line in causes(by_name)[0].evidence)
     assert any("different namespaces: b, c" in line for line in causes(by_namespace)[0].evidence)
+
+
+@pytest.mark.parametrize("who", ["the frontend", "both workers"])
+def test_push_and_the_named_restart_bring_the_model_back(
+    loopback: MakeLoopback, tmp_path: Path, who: str
+) -> None:
+    """The K3 report's wall, from the empty list to a chat completion."""
+    dynamo = loopback(discovery="etcd")
+    model = toy_model(dynamo.folder / "models" / NAME)
+    workers = dynamo.pair(model, NAME)
+    report = make(read_here(model), tmp_path / "bundle.tgz", dynamo=VERSION)
+    bundle = open_archive(report.path)
+    assert check_cards(bundle, dynamo.announced().cards, name=NAME).is_good
+    shutil.rmtree(model)  # the frontend's host has no such folder
+    frontend = dynamo.frontend()
+    findings = diagnosis(dynamo, frontend)
+    assert named(findings) == {"missing-file"}
+    assert "the frontend, or all workers" in causes(findings)[0].remedy
+
+    (placed,) = push(bundle, [Target("frontend", str(model), HereHost())])
+    assert placed.outcome is Outcome.CHANGED
+    if who == "the frontend":
+        frontend.program.stop()
+        frontend = dynamo.frontend(home=frontend.home)
+    else:
+        for worker in workers:
+            worker.stop()
+        dynamo.pair(model, NAME)
+    frontend.lists(NAME)
+    answer = frontend.chat(NAME)
+    assert answer.status == 200, answer.text
+    assert json.loads(answer.body)["choices"][0]["message"]["content"]
+
+
+def test_restart_of_one_worker_alone_does_not_mend_it(
+    loopback: MakeLoopback, tmp_path: Path
+) -> None:
+    """Why the doctor says all workers."""
+    dynamo = loopback(discovery="file")
+    model = toy_model(dynamo.folder / "models" / NAME)
+    _, decode = dynamo.pair(model, NAME)
+    away = model.rename(tmp_path / "away")
+    frontend = dynamo.frontend()
+    diagnosis(dynamo, frontend)
+    away.rename(model)
+    decode.stop()
+    dynamo.worker(model, NAME, "decode")
+    frontend.program.wait_for(
+        lambda: sum(one.model == NAME for one in attempts(frontend.program.log)) >= 3,
+        "the third attempt",
+    )
+    assert frontend.chat(NAME).status == 503
+    assert frontend.models() == []
+    findings = examine(look_into(dynamo, frontend, NAME))
+    assert named(findings) == {"not-retried"}
+    assert "all workers of toy together" in causes(findings)[0].remedy

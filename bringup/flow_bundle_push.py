@@ -1,0 +1,151 @@
+"""Place a bundle in many folders at once: look, push where it differs, look again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+
+from .bundle.step import bundle_step
+from .core.errors import Blocked, Interrupted, ToolError, VerifyFailed
+from .core.event import Event, Listen, ignore
+from .core.remote import Remote
+from .core.steps import Observation, Push, Run, State, Step, observed
+from .edge.bundle_files import Opened
+from .flow_bundle import ask_host
+
+AT_ONCE = 32
+"""Targets served at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One folder to place a bundle in: a frontend's host, or one that mounts a shared folder."""
+
+    host: str
+    path: str
+    remote: Remote
+    root: str = "/"
+
+    @property
+    def name(self) -> str:
+        return f"{self.host}:{self.path}"
+
+
+class Outcome(Enum):
+    """How one target came out."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    WOULD_CHANGE = "would change"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One target after a push. `found` is what stood there before."""
+
+    target: Target
+    outcome: Outcome
+    found: str = ""
+    seconds: float = 0.0
+    sent: int = 0  # bytes of archive
+    error: ToolError | None = None
+
+
+def push(
+    bundle: Opened,
+    targets: Iterable[Target],
+    *,
+    check: bool = False,
+    replace: bool = False,
+    listen: Listen = ignore,
+    at_once: int = AT_ONCE,
+) -> tuple[Placed, ...]:
+    """Place a bundle in every target, side by side; one that fails stops that one alone.
+
+    An unchanged target costs one round trip. With `check` nothing is written.
+    """
+    rows = tuple(targets)
+    size = bundle.path.stat().st_size
+
+    def one(target: Target) -> Placed:
+        return _placed(bundle, target, size, check=check, replace=replace, listen=listen)
+
+    with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(rows)))) as pool:
+        try:
+            return tuple(pool.map(one, rows))
+        except KeyboardInterrupt as error:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise Interrupted("cannot go on: interrupted; what is placed is whole") from error
+
+
+def _placed(
+    bundle: Opened, target: Target, size: int, *, check: bool, replace: bool, listen: Listen
+) -> Placed:
+    began = time.monotonic()
+    step = bundle_step(
+        bundle.manifest, str(bundle.path), bundle.sha256, target.path, replace=replace
+    )
+    found = ""
+    try:
+        listen(Event(target.host, "observe", target.path))
+        before = observe(target, step)
+        found = before.found or before.why
+        outcome = _act(target, step, before, check=check, report=_bytes(target, size, listen))
+    except ToolError as error:
+        error.at(host=target.host, step=step.id)
+        listen(Event(target.host, "push", error.message, is_end=True))
+        return Placed(target, Outcome.FAILED, found, time.monotonic() - began, error=error)
+    listen(Event(target.host, "push", outcome.value, 1.0, is_end=True))
+    sent = size if outcome is Outcome.CHANGED else 0
+    return Placed(target, outcome, found, time.monotonic() - began, sent)
+
+
+def observe(target: Target, step: Step) -> Observation:
+    """Return how a target stands to the step, in one trip."""
+    section = ask_host(target.remote, (step.ask,), root=target.root)[step.id]
+    return observed(step, section)
+
+
+def _act(
+    target: Target, step: Step, before: Observation, *, check: bool, report: Callable[[int], None]
+) -> Outcome:
+    if before.state is State.SAME:
+        return Outcome.SAME
+    if check:
+        return Outcome.WOULD_CHANGE
+    for action in step.actions:
+        match action:
+            case Run():
+                _guarded(target, action)
+            case Push():
+                target.remote.push(action, on_bytes=report)
+    after = observe(target, step)
+    if after.state is not State.SAME:
+        raise VerifyFailed(
+            f"cannot find the bundle in {target.path} after placing it: "
+            f"wanted {step.wanted}, found {after.found or after.why}",
+            remedy="look whether something else writes to that folder, then push again",
+        )
+    return Outcome.CHANGED
+
+
+def _guarded(target: Target, action: Run) -> None:
+    result = target.remote.run(action)
+    if result.exit not in action.answers:
+        raise Blocked(
+            f"cannot place a bundle in {target.path}: {result.tail(1)}",
+            remedy="give a folder that is empty or not there yet; --replace takes the place of "
+            "files without weights",
+        )
+
+
+def _bytes(target: Target, size: int, listen: Listen) -> Callable[[int], None]:
+    def report(sent: int) -> None:
+        share = min(sent / size, 1.0) if size else 1.0
+        listen(Event(target.host, "push", f"{sent} of {size} bytes", share))
+
+    return report

@@ -1,0 +1,132 @@
+"""Placing a bundle: only where it differs, whole, and never over weights or somebody's files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bringup.core.errors import Blocked, Unreachable
+from bringup.core.event import Event
+from bringup.edge.bundle_files import Opened, open_archive
+from bringup.flow_bundle import make, read_here
+from bringup.flow_bundle_push import Outcome, Target, push
+
+from .folders import safetensors, with_weights
+from .here import GoneHost, HereHost
+
+SHELLS = ["sh", "busybox sh"]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Opened:
+    folder = with_weights(tmp_path / "model")
+    (folder / "odd 'name'\\ $x\n.txt").write_text("odd")
+    Path(os.fsdecode(os.fsencode(folder) + b"/not-utf8-\xff.txt")).write_text("odder")
+    return open_archive(make(read_here(folder), tmp_path / "bundle.tgz").path)
+
+
+def placed_in(bundle: Opened, path: Path, *, shell: str = "sh", replace: bool = False) -> Outcome:
+    target = Target("b300-04", str(path), HereHost(shell=shell))
+    (row,) = push(bundle, [target], replace=replace)
+    if row.error:
+        raise row.error
+    return row.outcome
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".bringup-bundle.json"
+    }
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_bundle_arrives_byte_for_byte(bundle: Opened, tmp_path: Path, shell: str) -> None:
+    assert placed_in(bundle, tmp_path / "raid/models/K3", shell=shell) is Outcome.CHANGED
+    assert files_of(tmp_path / "raid/models/K3") == dict(bundle.files)
+
+
+def test_unchanged_target_costs_one_trip_and_no_push(bundle: Opened, tmp_path: Path) -> None:
+    placed_in(bundle, tmp_path / "K3")
+    host = HereHost()
+    (row,) = push(bundle, [Target("b300-04", str(tmp_path / "K3"), host)])
+    assert (row.outcome, host.trips, host.pushes) == (Outcome.SAME, 1, 0)
+
+
+def test_check_writes_nothing(bundle: Opened, tmp_path: Path) -> None:
+    host = HereHost()
+    (row,) = push(bundle, [Target("b300-04", str(tmp_path / "K3"), host)], check=True)
+    assert (row.outcome, row.found, host.trips) == (Outcome.WOULD_CHANGE, "absent", 1)
+    assert not (tmp_path / "K3").exists()
+
+
+@pytest.mark.parametrize("spoil", ["tokenizer.json", "assets/logo.svg"])
+def test_altered_file_is_seen_and_mended(bundle: Opened, tmp_path: Path, spoil: str) -> None:
+    placed_in(bundle, tmp_path / "K3")
+    (tmp_path / "K3" / spoil).write_text("altered")
+    (row,) = push(bundle, [Target("b300-04", str(tmp_path / "K3"), HereHost())])
+    assert (row.outcome, row.found) == (
+        Outcome.CHANGED,
+        f"altered since it was placed: {spoil}",
+    )
+    assert files_of(tmp_path / "K3") == dict(bundle.files)
+
+
+def test_model_folder_with_the_same_files_needs_nothing(bundle: Opened, tmp_path: Path) -> None:
+    assert placed_in(bundle, tmp_path / "model") is Outcome.SAME
+
+
+def test_folder_with_weights_is_never_replaced(bundle: Opened, tmp_path: Path) -> None:
+    folder = tmp_path / "K3"
+    folder.mkdir()
+    (folder / "model-00001-of-00096.safetensors").write_bytes(safetensors())
+    with pytest.raises(Blocked, match="holds weights"):
+        placed_in(bundle, folder, replace=True)
+    assert (folder / "model-00001-of-00096.safetensors").exists()
+
+
+def test_somebody_s_files_go_only_when_asked(bundle: Opened, tmp_path: Path) -> None:
+    folder = tmp_path / "K3"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(Blocked, match="notes"):
+        placed_in(bundle, folder)
+    assert placed_in(bundle, folder, replace=True) is Outcome.CHANGED
+
+
+def test_link_is_not_written_through(bundle: Opened, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "K3").symlink_to(tmp_path / "real")
+    with pytest.raises(Blocked, match="is a link to"):
+        placed_in(bundle, tmp_path / "K3")
+
+
+def test_paths_lie_under_the_host_s_root(bundle: Opened, tmp_path: Path) -> None:
+    host = HereHost(root=str(tmp_path / "root"))
+    target = Target("b300-04", "/raid/K3", host, root=host.root)
+    (row,) = push(bundle, [target])
+    assert row.outcome is Outcome.CHANGED
+    assert files_of(tmp_path / "root/raid/K3") == dict(bundle.files)
+
+
+def test_one_unreachable_target_stops_itself_alone(bundle: Opened, tmp_path: Path) -> None:
+    targets = [
+        Target("b300-99", "/raid/K3", GoneHost()),
+        Target("b300-04", str(tmp_path / "K3"), HereHost()),
+    ]
+    gone, good = push(bundle, targets)
+    assert (gone.outcome, good.outcome) == (Outcome.FAILED, Outcome.CHANGED)
+    assert isinstance(gone.error, Unreachable)
+    assert gone.error.host == "b300-99"
+
+
+def test_many_targets_tell_their_progress_to_the_end(bundle: Opened, tmp_path: Path) -> None:
+    events: list[Event] = []
+    targets = [Target(f"b300-{n:02}", str(tmp_path / f"{n}"), HereHost()) for n in range(12)]
+    push(bundle, targets, listen=events.append)
+    ended = {event.host for event in events if event.is_end}
+    assert ended == {target.host for target in targets}
+    assert max(event.share or 0 for event in events) == 1.0
