@@ -269,6 +269,8 @@ def _given_up(evidence: Evidence) -> tuple[str, ...]:
     A worker that was restarted alone is taken in, while its peer stays out.
     """
     tried, ready = evidence.tried, value_of(evidence.ready)
+    if tried and tried.error and tried.cause not in _MENDED_BY_FILES:
+        return ()
     log = (f"log: {tried.error}",) if tried and tried.cause in _MENDED_BY_FILES else ()
     there = {card.worker_type for card in evidence.cards}
     out = [role for role in ready.missing if role in there] if ready and not ready.ready else []

@@ -70,9 +70,9 @@ class Evidence:
 
     @property
     def tried(self) -> Tried | None:
-        """The frontend's last attempt at this model, by its log."""
+        """What became of this model in the frontend, by its log."""
         log = value_of(self.log)
-        return last_attempt(log, self.name) if log else None
+        return last_attempt(log, self.name, workers=len(self.cards)) if log else None
 
     def found(self, file: CardFile) -> Reading[Sums]:
         """Return what the frontend would read for a file of a card: its path, else the overlay.

@@ -70,14 +70,19 @@ def attempts(log: str) -> Iterator[Tried]:
             yield tried
 
 
-def last_attempt(log: str, model: str) -> Tried | None:
-    """Return the latest failure since the model was last added, or the adding itself.
+def last_attempt(log: str, model: str, *, workers: int = 1) -> Tried | None:
+    """Return what became of a model: its last failure that still counts, else its last adding.
 
-    A frontend tries once for each worker: one that failed keeps the model from being listed.
+    A frontend tries once for each worker, and the log does not say which: a failure counts until
+    as many workers as there are have been added after it. None: not a word on the model.
     """
     last: Tried | None = None
+    added = 0
     for tried in attempts(log):
-        if tried.model == model:
+        if tried.model != model:
+            continue
+        added = 0 if tried.error else added + 1
+        if tried.error or last is None or not last.error or added >= workers:
             last = tried
     return last
 
