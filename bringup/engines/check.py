@@ -56,6 +56,7 @@ class Dialect:
     loose: frozenset[str] = frozenset()
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
     abbreviates: bool = True
+    repeats: frozenset[str] = frozenset()  # flags that add up when given again
 
 
 def findings(
@@ -68,7 +69,7 @@ def findings(
     return (
         *_versions(held),
         *(f for given in words.given for f in _flag(given, held, dialect)),
-        *_twice(words),
+        *_twice(words, dialect.repeats),
         *(f for name in words.env for f in _variable(name, held, dialect)),
         *(f for quirk in QUIRKS for f in _quirk(quirk, words, versions)),
     )
@@ -173,13 +174,13 @@ def _is_secret(given: Given) -> bool:
     return bool(given.values) and (named or any(isinstance(v, Secret) for v in given.values))
 
 
-def _twice(words: Words) -> Iterator[Finding]:
+def _twice(words: Words, repeats: frozenset[str]) -> Iterator[Finding]:
     by_name: dict[str, list[Given]] = {}
     for given in words.given:
         by_name.setdefault(given.name, []).append(given)
     for name, times in by_name.items():
         dotted = any("." in given.word for given in times)  # keys of one JSON value
-        if name and len(times) > 1 and not dotted:
+        if name and len(times) > 1 and not dotted and name not in repeats:
             said = f"{name} is given {len(times)} times: {', '.join(g.value for g in times)}"
             yield _found("flag-twice", said, "set it once; where a knob makes it, set the knob")
 
@@ -203,7 +204,9 @@ def _variable(name: str, held: tuple[Held, ...], dialect: Dialect) -> Iterator[F
 
 
 def _quirk(quirk: Quirk, words: Words, versions: Versions) -> Iterator[Finding]:
-    if quirk.package not in versions or not quirk.holds(versions[quirk.package]):
+    if quirk.package and quirk.package not in versions:
+        return
+    if not quirk.holds(versions.get(quirk.package, "")):
         return
     if evidence := quirk.when(words):
         status = Status.FAIL if quirk.level is Level.BLOCK else Status.WARN

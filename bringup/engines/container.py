@@ -21,8 +21,8 @@ def options(spec: Spec, world: World, deployment: Deployment, role: Role) -> tup
     return (
         *_labels(spec),
         *_kernel(settled),
-        *_privileges(settled, world),
-        *_gpus(settled, role),
+        *(_privileges(settled, world) if spec.has_gpus else ()),
+        *(_gpus(settled, role) if spec.has_gpus else ()),
         *("--restart", text(settled, "restart")),
         *_log(settled),
         *_volumes(settled, deployment),

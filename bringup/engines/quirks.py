@@ -6,6 +6,7 @@ One row each, with the versions it holds for. A test returns the words that it s
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -70,6 +71,17 @@ def in_json(flag: str, key: str) -> Test:
     return test
 
 
+def variable(name: str, pattern: str) -> Test:
+    """See a variable whose text matches a pattern somewhere."""
+    compiled = re.compile(pattern)
+
+    def test(words: Words) -> tuple[str, ...]:
+        text = words.variable(name)
+        return (f"{name}={text}",) if text is not None and compiled.search(text) else ()
+
+    return test
+
+
 def every(*tests: Test) -> Test:
     """See what all tests see, or nothing."""
 
@@ -91,7 +103,10 @@ def some(*tests: Test) -> Test:
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """One thing that a parser's list does not tell. Versions are [since, until)."""
+    """One thing that a parser's list does not tell. Versions are [since, until).
+
+    `package` "" means every engine.
+    """
 
     id: str
     package: str
@@ -154,6 +169,13 @@ def _wrong_tokens(words: Words) -> tuple[str, ...]:
 
 
 QUIRKS: tuple[Quirk, ...] = (
+    Quirk("ucx-device-without-port", "",
+          variable("UCX_NET_DEVICES", r"(^|,)mlx5_\w+(,|$)"), Level.BLOCK,
+          "UCX wants a device with its port", "without the port UCX finds no such device",
+          "write mlx5_0:1, or leave it out: it is computed on each host", DEVICES),
+    Quirk("nccl-device-by-prefix", "", variable("NCCL_IB_HCA", r"^[^=^]"), Level.WARN,
+          "NCCL matches device names by prefix", "mlx5_1 also takes mlx5_10 to mlx5_19",
+          "start the list with =, or leave it out: it is computed on each host", DEVICES),
     Quirk("hierarchical-cache-in-decode", "sglang", every(DECODE, HICACHE), Level.BLOCK,
           "A decode worker has no hierarchical cache",
           "decode mode turns the radix cache off, which the hierarchical cache needs (ValueError)",

@@ -41,6 +41,7 @@ class Spec:
     ports: Mapping[str, int]
     decisions: Mapping[str, Decision]
     config: str = ""
+    has_gpus: bool = True  # a router or frontend takes none, and needs no weights
     secrets: Mapping[str, Secret] = field(default_factory=dict)
 
     @property
@@ -92,7 +93,7 @@ def specify(
         decisions=settled,
         secrets={k: v for k, v in command.env.items() if isinstance(v, Secret)},
     )
-    return _named(spec)
+    return named(spec)
 
 
 def text(settled: Settled, knob: str) -> str:
@@ -138,7 +139,7 @@ RUNS_BY = (
 )  # fmt: skip
 
 
-def _named(spec: Spec) -> Spec:
+def named(spec: Spec) -> Spec:
     """Return the spec with its digest. Secrets count by name only, so that it can be shown."""
     whole = {
         "argv": spec.command.argv,

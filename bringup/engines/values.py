@@ -8,6 +8,7 @@ from ..core.host import Deployment, Role
 from ..core.rules import World
 from ..core.words import Secret
 from . import container
+from .front import ROUTER
 from .spec import Spec, text
 
 # Shell variables at the top of a script, and the options that show them instead of a value.
@@ -24,9 +25,10 @@ def values(
         "tool": tool,
         "spec": spec,
         "script": spec.script,
-        "mode": spec.mode.value,
+        "title": f"{spec.mode.value} worker" if spec.has_gpus else spec.role,
         "origin": deployment.origin.file or f"deployment {deployment.name}",
         "model": deployment.model,
+        "reads_model": spec.engine != ROUTER,
         "names": NAMES,
         "ports": tuple(spec.ports.items()),
         "rdma": tuple(_devices(shown)),

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from ..core.host import Mode
-from ..core.reading import Absent, Unknown, evidence_of
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from ..core.host import Deployment, Mode, Role, Scalar
+from ..core.reading import Absent, Known, Unknown, evidence_of
 from ..core.rules import Joint, Level, Row, Seen, Status, failed, passed, unknown, warned
+from ..probes.gpu import Gpus
 from ..probes.infiniband import InfiniBand
-from .where import crosses_hosts, sides
+from ..probes.model import ModelFolder
+from .where import VLLM, crosses_hosts, is_pair, sides
+
+PAIRS = "docs/engines.md#pairs"
+
+SHARED_KNOBS = (
+    "page_size", "kv_cache_dtype", "transfer_backend", "bootstrap_port", "request_plane",
+    "event_plane", "conv_state_layout",
+)  # fmt: skip
+SHARED_FLAGS = (
+    "--served-model-name", "--model-path", "--model", "--revision", "--page-size", "--block-size",
+    "--kv-cache-dtype", "--disaggregation-transfer-backend", "--disaggregation-bootstrap-port",
+)  # fmt: skip
+SHARED_ENV = (
+    "ETCD_ENDPOINTS", "NATS_SERVER", "DYN_NAMESPACE", "DYN_DISCOVERY_BACKEND",
+    "DYN_REQUEST_PLANE", "DYN_EVENT_PLANE", "VLLM_SSM_CONV_STATE_LAYOUT",
+)  # fmt: skip
 
 
 def _complete(joint: Joint) -> Seen | None:
@@ -39,17 +59,163 @@ def _rdma(joint: Joint) -> Seen | None:
     return unknown(*dark) if dark else passed(f"active on {' '.join(hosts)}")
 
 
+def _written(joint: Joint, role: Role, host: str, knob: str) -> Scalar | None:
+    """Return what stands for a knob: host over role over deployment."""
+    world = joint.worlds.get(host)
+    places = (world.host.knobs if world else {}, role.knobs, joint.deployment.knobs)
+    return next((place[knob] for place in places if knob in place), None)
+
+
+def _pair(deployment: Deployment) -> tuple[Role, ...]:
+    return tuple(role for role in deployment.roles if is_pair(role))
+
+
+def _agrees(joint: Joint) -> Seen | None:
+    """What both sides of a pair must say alike is said alike: knobs, extra flags, variables."""
+    roles = _pair(joint.deployment)
+    differing = [
+        *_differing(
+            (
+                knob,
+                {f"{r.name} on {h}": _written(joint, r, h, knob) for r in roles for h in r.hosts},
+            )
+            for knob in SHARED_KNOBS
+        ),
+        *_differing((f, {r.name: _flag(r, f) for r in roles}) for f in SHARED_FLAGS),
+        *_differing((n, {r.name: r.env.get(n) for r in roles}) for n in SHARED_ENV),
+    ]
+    return failed(*differing) if differing else None
+
+
+def _flag(role: Role, name: str) -> Scalar | None:
+    return role.flags.get(name, role.flags.get(name.removeprefix("--")))
+
+
+def _differing(said: Iterable[tuple[str, Mapping[str, Scalar | None]]]) -> Iterator[str]:
+    for name, values in said:
+        if len(set(values.values())) > 1:
+            sides_ = (f"{who} says {what if what is not None else 'nothing'}"
+                      for who, what in values.items())  # fmt: skip
+            yield f"{name}: {', '.join(sides_)}"
+
+
+def _speculation(joint: Joint) -> Seen | None:
+    """vLLM's two sides must register the same KV layers: a draft on one side breaks that."""
+    if joint.deployment.engine not in VLLM:
+        return None
+    said = {r.name: _written(joint, r, h, "speculative_config") or _flag(r, "--speculative-config")
+            for r in _pair(joint.deployment) for h in r.hosts}  # fmt: skip
+    with_it = [name for name, value in said.items() if value]
+    without = [name for name, value in said.items() if not value]
+    if with_it and without:
+        return failed(f"{' '.join(with_it)} speculates, {' '.join(without)} does not")
+    return None
+
+
+def _gpus_apart(joint: Joint) -> Seen | None:
+    """Two roles on one host take different GPUs."""
+    clashes = []
+    for one, other in combinations(joint.deployment.roles, 2):
+        for host in sorted(set(one.hosts) & set(other.hosts)):
+            shared = set(one.gpus) & set(other.gpus)
+            if shared or not one.gpus or not other.gpus:
+                which = ",".join(map(str, sorted(shared))) or "all"
+                clashes.append(f"{host}: {one.name} and {other.name} both take GPUs {which}")
+    return failed(*clashes) if clashes else None
+
+
+def _ports_apart(joint: Joint) -> Seen | None:
+    """Ports that people set for roles of one host differ, side channels by the copies."""
+    clashes = []
+    for one, other in combinations(joint.deployment.roles, 2):
+        for host in sorted(set(one.hosts) & set(other.hosts)):
+            for knob in ("port", "system_port", "rpc_port"):
+                mine, theirs = (_written(joint, r, host, knob) for r in (one, other))
+                if mine is not None and mine == theirs:
+                    clashes.append(f"{host}: {knob} = {mine} for {one.name} and {other.name}")
+            clashes += _side_channels(joint, one, other, host)
+    return failed(*clashes) if clashes else None
+
+
+def _side_channels(joint: Joint, one: Role, other: Role, host: str) -> Iterator[str]:
+    bases = [_written(joint, role, host, "side_channel_port") for role in (one, other)]
+    copies = [_written(joint, role, host, "data_parallel") or 1 for role in (one, other)]
+    if None in bases:
+        return
+    (low, span), (high, _) = sorted(
+        (int(b or 0), int(c)) for b, c in zip(bases, copies, strict=True)
+    )
+    if high - low < span:
+        yield f"{host}: side channels {low} and {high} are less than {span} apart"
+
+
+def _hosts_alike(joint: Joint) -> Seen | None:
+    """The hosts of one worker hold the same GPUs."""
+    unlike = []
+    for role in joint.deployment.roles:
+        for worker in (w for w in role.workers if len(w) > 1):
+            told = {h: _gpus(joint, h) for h in worker}
+            if len({value for value in told.values() if value}) > 1:
+                unlike.append(", ".join(f"{host}: {value}" for host, value in told.items()))
+    return failed(*unlike) if unlike else None
+
+
+def _gpus(joint: Joint, host: str) -> str:
+    world = joint.worlds.get(host)
+    seen = world.facts[Gpus] if world else Unknown("host was not probed")
+    if not isinstance(seen, Known) or not seen.value.gpus:
+        return ""
+    return f"{len(seen.value.gpus)} × {seen.value.gpus[0].name}"
+
+
+def _same_model(joint: Joint) -> Seen | None:
+    """All hosts hold the same model folder, file by file."""
+    folders = {name: world.facts[ModelFolder] for name, world in joint.worlds.items()}
+    known = {n: f.value.identity for n, f in folders.items() if isinstance(f, Known)}
+    if len(known) < 2:
+        return None
+    if len(set(known.values())) == 1:
+        return passed(f"the same on {' '.join(known)}")
+    return failed(*(f"{name}: {identity[:19]}" for name, identity in known.items()))
+
+
+def _pools(joint: Joint) -> Seen | None:
+    """Several decode pools tell which lengths each of them takes."""
+    decode = [role for role in joint.deployment.roles if role.mode is Mode.DECODE]
+    unset = [role.name for role in decode if role.max_context is None]
+    if len(decode) < 2 or not unset:
+        return None
+    return warned(f"{len(decode)} decode roles, no max_context for {' '.join(unset)}")
+
+
 ROWS: tuple[Row[Joint], ...] = (
-    Row(
-        "pair-complete", "Prefill and decode are both there", _complete,
-        "a prefill worker without a decode worker serves nothing, and the reverse",
-        "docs/engines.md#pairs", "add a role of the other mode, or make this one aggregated",
-    ),
-    Row(
-        "rdma-between-pair", "RDMA between prefill and decode", _rdma,
+    Row("pair-complete", "Prefill and decode are both there", _complete,
+        "a prefill worker without a decode worker serves nothing, and the reverse", PAIRS,
+        "add a role of the other mode, or make this one aggregated"),
+    Row("rdma-between-pair", "RDMA between prefill and decode", _rdma,
         "KV over TCP took 1,800 ms where RDMA took 0.16 ms (dynamo#1314)",
         "docs/engines.md#rdma-devices",
         "mend the fabric, serve aggregated, or say accept_tcp: true in the deployment",
-        {Status.UNKNOWN: Level.BLOCK},
-    ),
+        {Status.UNKNOWN: Level.BLOCK}),
+    Row("pair-agrees", "Both roles say alike what they must share", _agrees,
+        "KV pages of another size or type cannot be read, another name or namespace is never "
+        "found", PAIRS, "say it once, for the whole deployment"),
+    Row("pair-speculation", "Both sides of a vLLM pair speculate, or neither", _speculation,
+        "a draft on one side registers other KV layers: the NIXL handshake fails "
+        "(vllm#48221)", "docs/engines.md#nixl", "set speculative_config for the deployment"),
+    Row("gpus-apart", "Roles of one host take different GPUs", _gpus_apart,
+        "two engines on one GPU run out of memory at start", PAIRS,
+        "give each role its gpus: list"),
+    Row("ports-apart", "Roles of one host listen on different ports", _ports_apart,
+        "the second worker dies on a taken port; a side channel takes one port a copy",
+        "docs/engines.md#addresses-and-ports", "leave the ports out: they are computed"),
+    Row("worker-hosts-alike", "Hosts of one worker are alike", _hosts_alike,
+        "one worker cuts layers evenly over all its GPUs", PAIRS,
+        "put hosts with the same GPUs into one worker"),
+    Row("same-model", "All hosts hold the same model", _same_model,
+        "prefill and decode with other weights answer nonsense without an error",
+        PAIRS, "copy the model from one host to the others: rsync -a --checksum"),
+    Row("decode-pools", "Decode pools tell their lengths", _pools,
+        "without a limit each pool must hold the longest request", PAIRS,
+        "set max_context for each decode role", {Status.WARN: Level.NOTE}),
 )  # fmt: skip

@@ -198,6 +198,14 @@ def _window(world: World, _deployment: Deployment, _role: Role) -> Seen | None:
 
 
 @for_worker
+def _pool(_world: World, _deployment: Deployment, role: Role) -> Seen | None:
+    if role.max_context is None:
+        return None
+    said_ = f"role {role.name}: max_context {role.max_context}"
+    return Seen(Status.PASS, (said_,), {"max_model_len": role.max_context})
+
+
+@for_worker
 def _cache_side(world: World, deployment: Deployment, role: Role) -> Seen | None:
     if role.mode is not Mode.DECODE or said(world, "hierarchical_cache") is not True:
         return None
@@ -278,6 +286,9 @@ ROWS: tuple[Row[World], ...] = (
     Row("dspark-draft-window", "DSPARK has no draft window", _window,
         "only EAGLE3 and DFLASH read it; with DSPARK SGLang warns and ignores it", SPECULATION,
         "remove speculative_draft_window", {Status.WARN: Level.NOTE}),
+    Row("pool-context", "A pool's longest request", _pool,
+        "an engine that knows it reserves no more KV cache than the pool needs",
+        "docs/engines.md#pairs"),
     Row("hierarchical-cache-on-decode", "Hierarchical cache on prefill only", _cache_side,
         "decode mode turns the radix cache off, and SGLang refuses the hierarchical cache then",
         CACHE, "move hierarchical_cache to the prefill role"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from bringup.core.facts import Facts
 from bringup.core.host import Deployment, Host, Image, Login, Mode, Model, Role, Services
 from bringup.core.reading import Absent, Known
-from bringup.core.rules import World
+from bringup.core.rules import Joint, World
 from bringup.probes.container import ContainerEngine
 from bringup.probes.gpu import Gpu, Gpus
 from bringup.probes.infiniband import Hca, InfiniBand, Purpose
@@ -131,12 +131,42 @@ PLACES = {
 }
 
 
-def world(deployment: Deployment, role: str, **changed: object) -> World:
-    """Return the world of a role's first host; `changed` replaces facts by their type's name."""
+def world(deployment: Deployment, role: str, *facts: tuple[type, object]) -> World:
+    """Return the world of a role's first host; `facts` replace what was read there."""
     chosen = next(r for r in deployment.roles if r.name == role)
     made = PLACES[chosen.hosts[0]].world(deployment, chosen)
-    facts = made.facts
-    for kind, reading in changed.items():
-        types = {t.__name__.lower(): t for t in facts.readings}
-        facts = facts.replace(types[kind], reading)  # type: ignore[arg-type]
-    return replace(made, facts=facts)
+    readings = {**made.facts.readings, **dict(facts)}
+    return replace(made, facts=Facts(readings))  # type: ignore[arg-type]
+
+
+def joint(deployment: Deployment, *facts: tuple[str, type, object]) -> Joint:
+    """Return a deployment with the worlds of its hosts; `facts` are host, type, reading."""
+    worlds = {}
+    for role in deployment.roles:
+        for host in role.hosts:
+            made = PLACES[host].world(deployment, role)
+            changed = {kind: reading for name, kind, reading in facts if name == host}
+            readings = {**made.facts.readings, **changed}
+            worlds[host] = replace(made, facts=Facts(readings))  # type: ignore[arg-type]
+    return Joint(deployment, worlds)
+
+
+def role(deployment: Deployment, name: str, **changed: object) -> Deployment:
+    """Return a deployment with one role changed; `knobs` add to the role's own."""
+    roles = []
+    for one in deployment.roles:
+        if one.name == name:
+            knobs = {**one.knobs, **changed.pop("knobs", {})}  # type: ignore[dict-item]
+            one = replace(one, knobs=knobs, **changed)  # type: ignore[arg-type]  # noqa: PLW2901
+        roles.append(one)
+    return replace(deployment, roles=tuple(roles))
+
+
+def image(deployment: Deployment, **changed: str) -> Deployment:
+    """Return a deployment whose image says something else of itself."""
+    return replace(deployment, image=replace(deployment.image, **changed))  # type: ignore[arg-type]
+
+
+def model(deployment: Deployment, **changed: object) -> Deployment:
+    """Return a deployment of a model that differs."""
+    return replace(deployment, model=replace(deployment.model, **changed))  # type: ignore[arg-type]

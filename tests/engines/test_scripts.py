@@ -20,13 +20,17 @@ from bringup.engines.values import values
 from bringup.rules import fallbacks
 from tests.conftest import ROOT, Golden
 
-from .situations import K3, world
+from .situations import DP2, K3, PD1, TP2, world
 
 SHELLCHECK = Path(sys.executable).with_name("shellcheck")  # beside python, whatever PATH is
 RENDERER = Renderer(ROOT / "templates")
 CASES = [
     (K3, "prefill"),
     (K3, "decode"),
+    (DP2, "serve"),
+    (TP2, "serve"),
+    (PD1, "prefill"),
+    (PD1, "decode"),
     (replace(K3, name="kimi-k3-venv", in_container=False), "decode"),
 ]
 
