@@ -1,0 +1,245 @@
+"""What a remote does, in terms of scripts; how a script gets to the host is its subclass's part."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tarfile
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from ..core.errors import CommandFailed, ToolError, UsageError
+from ..core.host import Host
+from ..core.remote import Result
+from ..core.steps import Push, Run, Write
+from . import failures, hostscripts
+
+CHUNK = 32 * 1024 - 64
+"""Bytes sent at a time: what one SSH packet of OpenSSH holds."""
+
+WRITE_S = 120
+"""Most seconds for one trip of files."""
+
+BEAT_S = 20
+SILENCE_S = 90
+"""A lock's holder hears a beat every `BEAT_S`; after `SILENCE_S` without one it lets go."""
+
+LOCK_ANSWER_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One script to execute on a host, and what to feed it. Times in seconds."""
+
+    script: str
+    seconds: float
+    input: Iterable[bytes] = field(default=(), repr=False)
+    input_bytes: int = 0
+    on_line: Callable[[str], None] | None = None
+
+
+class Session(Protocol):
+    """A script that keeps running: the lock's holder."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it, or the line to it, is gone."""
+        ...
+
+    def read_text(self, seconds: float) -> str:
+        """Return what it says until it says no more for now: its first whole answer."""
+        ...
+
+    def beat(self) -> bool:
+        """Send one line; False once it has ended."""
+        ...
+
+    def finish(self, seconds: float) -> None:
+        """End its input and wait for it to clean up; never raises."""
+        ...
+
+
+class ScriptedRemote(ABC):
+    """Reads, runs, writes, pushes and locks by way of scripts (core.remote.Remote)."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.held: Session | None = None
+
+    @abstractmethod
+    def exchange(self, call: Call) -> Result:
+        """Execute a script within its limit and return how it ended."""
+
+    @abstractmethod
+    def start(self, script: str) -> Session:
+        """Execute a script that ends when its input does."""
+
+    def read(self, script: str, *, seconds: float) -> Result:
+        """Run a script that only reads, in one round trip."""
+        return self.exchange(Call(script, seconds))
+
+    def run(self, action: Run, *, on_line: Callable[[str], None] | None = None) -> Result:
+        """Run one command; its exit code is data, 124 where it ran out of time."""
+        script = hostscripts.run_script(action, root=self.host.root)
+        pieces = _pieces(action.input) if action.input else ()
+        result = self.exchange(Call(script, action.seconds, pieces, len(action.input), on_line))
+        ran_out = result.exit in {137, 143} and result.seconds >= action.seconds
+        return replace(result, exit=124) if ran_out else result
+
+    def write(self, files: tuple[Write, ...]) -> None:
+        """Write files atomically in one trip: each is old or new, whatever happens.
+
+        Raises CommandFailed where a folder cannot be written, the disk is full, an owner does
+        not exist, or a link or folder stands in the place of a file.
+        """
+        if not files:
+            return
+        for file in files:
+            check_target(file.path.path)
+        nonce = secrets.token_hex(6)
+        script = hostscripts.write_script(files, root=self.host.root, nonce=nonce)
+        result = self.exchange(Call(script, WRITE_S, tar_of(files), tar_size(files)))
+        if result.exit != 0:
+            raise failures.of_write(self.host.name, files, result)
+
+    def push(self, action: Push, *, on_bytes: Callable[[int], None] | None = None) -> None:
+        """Stream an archive, check its sum on the host, unpack it and swap it in by rename.
+
+        `on_bytes` hears how many bytes have left so far. Raises CommandFailed.
+        """
+        check_target(action.path.path)
+        archive = Path(action.archive)
+        try:
+            size, unpack = archive.stat().st_size, unpacker(archive)
+        except OSError as error:
+            raise ToolError(
+                f"cannot read the archive {archive}: {error.strerror}", host=self.host.name
+            ) from error
+        script = hostscripts.push_script(action, root=self.host.root, unpack=unpack)
+        stream = _counted(read_pieces(archive), on_bytes or (lambda sent: None))
+        result = self.exchange(Call(script, action.seconds, stream, size))
+        if result.exit != 0:
+            raise failures.of_push(self.host.name, action, result)
+
+    @contextmanager
+    def lock(self, details: str) -> Iterator[None]:
+        """Hold the host's lock; it goes by itself when the line or the controller dies.
+
+        Raises LockHeld, naming who holds it and since when.
+        """
+        script = hostscripts.lock_script(
+            details, root=self.host.root, nonce=secrets.token_hex(6), silence_s=SILENCE_S
+        )
+        session = self.start(script)
+        try:
+            self._taken(session.read_text(LOCK_ANSWER_S))
+            self.held = session
+            with _beating(session):
+                yield
+        finally:
+            self.held = None
+            session.finish(5.0)
+
+    def _taken(self, answer: str) -> None:
+        """Return when the answer says that the lock is ours; raise what it says otherwise."""
+        first, _, rest = answer.partition("\n")
+        word, _, folder = first.partition(" ")
+        if word == "held":
+            return
+        if word == "busy":
+            raise failures.of_lock(self.host.name, folder, rest)
+        raise CommandFailed(
+            f"cannot lock {self.host.name}: no lock can be made in {folder or '/run/lock'}",
+            ran="mkdir",
+            exit_code=1,
+            said=answer.strip(),
+            host=self.host.name,
+            remedy="see that the login may write to /run/lock or /tmp on the host",
+        )
+
+
+@contextmanager
+def _beating(session: Session) -> Iterator[None]:
+    """Send a beat now and then for as long as the body runs."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT_S) and session.beat():
+            pass
+
+    thread = threading.Thread(target=beat, name="lock-beat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def check_target(path: str) -> None:
+    """Refuse a path that is not absolute and plain: it becomes part of a script's logic."""
+    parts = path.split("/")
+    if path.startswith("/") and not path.endswith("/") and not {".", ".."} & set(parts):
+        return
+    raise UsageError(f"cannot write to {path!r}: give an absolute path without . and ..")
+
+
+def tar_of(files: Iterable[Write]) -> Iterator[bytes]:
+    """Yield a tar stream of members 0, 1, … with their modes, and ``sums`` to check them by."""
+    sums = []
+    for number, file in enumerate(files):
+        sums.append(f"{hashlib.sha256(file.content).hexdigest()}  {number}\n")
+        yield from _member(str(number), file.content, file.mode)
+    yield from _member("sums", "".join(sums).encode(), 0o600)
+    yield b"\0" * 2 * tarfile.BLOCKSIZE
+
+
+def tar_size(files: Iterable[Write]) -> int:
+    """Return how many bytes `tar_of` yields, without making them."""
+    sizes = [len(file.content) for file in files]
+    sums = sum(len(f"{'':64}  {number}\n") for number in range(len(sizes)))
+    block = tarfile.BLOCKSIZE
+    return sum(block + size + -size % block for size in (*sizes, sums)) + 2 * block
+
+
+def _member(name: str, content: bytes, mode: int) -> Iterator[bytes]:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(content), mode
+    yield info.tobuf(tarfile.USTAR_FORMAT)
+    yield from _pieces(content)
+    yield b"\0" * (-len(content) % tarfile.BLOCKSIZE)
+
+
+def _pieces(content: bytes) -> Iterator[bytes]:
+    view = memoryview(content)
+    for start in range(0, len(content), CHUNK):
+        yield bytes(view[start : start + CHUNK])
+
+
+def read_pieces(path: Path) -> Iterator[bytes]:
+    """Yield a file's bytes, a chunk at a time."""
+    with path.open("rb") as file:
+        while piece := file.read(CHUNK):
+            yield piece
+
+
+def _counted(pieces: Iterable[bytes], on_bytes: Callable[[int], None]) -> Iterator[bytes]:
+    sent = 0
+    for piece in pieces:
+        yield piece
+        sent += len(piece)
+        on_bytes(sent)
+
+
+MAGIC = {b"\x1f\x8b": "gzip -dc", b"\x28\xb5\x2f\xfd": "zstd -dc", b"\xfd7zXZ": "xz -dc"}
+
+
+def unpacker(archive: Path) -> str:
+    """Return the command that makes a plain tar of an archive, by its first bytes."""
+    with archive.open("rb") as file:
+        head = file.read(6)
+    return next((program for magic, program in MAGIC.items() if head.startswith(magic)), "cat")

@@ -1,0 +1,284 @@
+"""The sh texts that carry an action to a host: the same over SSH and on the controller itself.
+
+Pure: builds text and words, runs nothing. Every text is POSIX sh (dash, bash and busybox alike);
+values reach it as quoted words only.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..core.script import LIMIT_BYTES
+from ..core.steps import Push, Run, Write
+from ..core.words import command
+
+KILL_AFTER_S = 5
+"""Seconds between SIGTERM and SIGKILL for a command that ran out of time or of its controller."""
+
+_BOUNDED = rf"""
+exec 3<&0 </dev/null
+limit="timeout -k {KILL_AFTER_S} $1"
+command -v timeout >/dev/null 2>&1 || limit=
+$limit sh -c "$4" bringup "$2" "$3"
+code=$?
+[ "$code" != 124 ] || echo "stopped: ran longer than $1 s" >&2
+exit "$code"
+"""
+"""Run $3 for at most $1 seconds, by way of $4, feeding it the first $2 bytes of stdin."""
+
+# `timeout` leads a process group of its own, so `kill 0` ends the command and nothing else; the
+# number of a group is not given to a new process while a member (the watcher) lives.
+_WATCHED = r"""
+watch() {
+  exec >/dev/null 2>&1
+  while read -r line <&3; do :; done
+  read -r pid name state parent group rest </proc/self/stat
+  [ ! -e "/proc/$group" ] || kill -TERM 0
+}
+if [ "$1" = 0 ]; then
+  watch &
+  exec sh -c "$2" bringup 3<&-
+fi
+{
+  head -c "$1" <&3
+  watch &
+} | exec sh -c "$2" bringup 3<&-
+"""
+"""Run $2 with $1 bytes of fd 3 as its stdin; end it when fd 3 ends, for then nobody listens."""
+
+_FROM_STDIN = 'eval "$(dd bs="$1" count=1 iflag=fullblock 2>/dev/null || head -c "$1")"'
+"""Take the program itself from the first $1 bytes of stdin, and leave the rest there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """What goes out for one action: the words to execute, and bytes to send before its input."""
+
+    words: tuple[str, ...]
+    prefix: bytes = b""
+
+
+def bounded(script: str, *, seconds: float, input_bytes: int = 0, sudo: bool = False) -> Shipment:
+    """Return how to run a script under a limit, ended when the line that brought it ends.
+
+    Under sudo the script travels on stdin, since sudo logs every word of its command line.
+    """
+    words = (_whole(seconds), str(input_bytes), script, _WATCHED)
+    if not sudo and sum(len(word.encode()) for word in words) < LIMIT_BYTES:
+        return Shipment(("sh", "-c", _BOUNDED, "bringup", *words))
+    program = f"set -- {command(words)}\n{_BOUNDED}".encode()
+    become = ("sudo", "-n", "--") if sudo else ()
+    return Shipment((*become, "sh", "-c", _FROM_STDIN, "bringup", str(len(program))), program)
+
+
+def unbounded(script: str, *, sudo: bool = False) -> Shipment:
+    """Return how to run a script that ends by itself when its stdin does (the lock's holder)."""
+    become = ("sudo", "-n", "--") if sudo else ()
+    return Shipment((*become, "sh", "-c", script, "bringup"))
+
+
+def _whole(seconds: float) -> str:
+    """`timeout` of busybox takes whole seconds only, and 0 means no limit."""
+    return str(max(1, round(seconds)))
+
+
+def root_line(root: str) -> str:
+    """Return the line that sets ``$R``, the prefix of every host path."""
+    return f"R={shlex.quote('' if root == '/' else root.rstrip('/'))}\n"
+
+
+def run_script(action: Run, *, root: str) -> str:
+    """Return the script of one command. `exec`, so that its exit code and signals are its own."""
+    return f"{root_line(root)}exec {command(action.words)}\n"
+
+
+# Helpers of the scripts that change files: R is the root's prefix, N a nonce of this run.
+_FILES = r"""
+set -u
+export LC_ALL=C
+umask 022
+fail() { printf 'bringup: %s: %s\n' "$1" "$2" >&2; exit 1; }
+folder() { d=${1%/*}; d=${d:-/}; }
+# Make the folder of a target, unless links would lead out of the root.
+enter() {
+  folder "$R$1"
+  near=$d
+  while [ ! -d "$near" ]; do near=${near%/*}; near=${near:-/}; done
+  if [ -n "$R" ]; then
+    top=$(cd "$R" && pwd -P) || fail folder "$1"
+    case $(cd "$near" && pwd -P)/ in
+    "$top"/*) ;;
+    *) fail outside "$1" ;;
+    esac
+  fi
+  mkdir -p "$d" || fail folder "$1"
+}
+each() {
+  act=$1
+  shift
+  i=0
+  while [ $# -gt 0 ]; do
+    "$act" "$1" "$2" "$3"
+    shift 3
+    i=$((i + 1))
+  done
+}
+"""
+
+# Files arrive as members 0, 1, … of one tar beside a list of their sums. They are staged in the
+# folder of the first target, moved to a hidden name beside their own target when that lies
+# elsewhere, and renamed over it once all of them are on the disk.
+_WRITE = r"""
+check() {
+  [ ! -L "$R$3" ] || fail link "$3 -> $(readlink "$R$3")"
+  [ ! -e "$R$3" ] || [ -f "$R$3" ] || fail special "$3"
+  enter "$3"
+  rm -rf "$d"/.bringup.* || fail stage "$3"
+}
+place() {
+  folder "$R$3"
+  staged="$stage/$i"
+  [ "$d" = "$home" ] || staged="$d/.bringup.$N.$i"
+}
+settle() {
+  if [ -n "$2" ]; then
+    chown "$2" "$stage/$i" || fail owner "$3 ($2)"
+    chmod "$1" "$stage/$i" || fail mode "$3"
+  fi
+  place "$@"
+  [ "$staged" = "$stage/$i" ] || mv -f "$stage/$i" "$staged" || fail stage "$3"
+  sync "$staged" 2>/dev/null || :
+}
+swap() {
+  place "$@"
+  mv -f "$staged" "$R$3" || fail move "$3"
+}
+forget() {
+  place "$@"
+  rm -f "$staged"
+}
+work() {
+  mkdir -m 700 "$stage" || fail stage "$3"
+  tar -xpomf - -C "$stage" || fail unpack "$3"
+  (cd "$stage" && sha256sum -c sums >/dev/null) || fail sum "$3"
+  each settle "$@"
+  each swap "$@"
+}
+each check "$@"
+folder "$R$3"
+home=$d
+stage="$home/.bringup.$N"
+trap : HUP INT TERM
+(work "$@")
+code=$?
+each forget "$@"
+rm -rf "$stage"
+exit "$code"
+"""
+
+_PUSH = r"""
+target="$R$1"
+new="$target.bringup-new"
+old="$target.bringup-old"
+archive="$target.bringup-archive"
+[ ! -L "$target" ] || fail link "$1 -> $(readlink "$target")"
+[ ! -e "$target" ] || [ -d "$target" ] || fail special "$1"
+enter "$1"
+# A run that was killed between the two renames left the old folder aside.
+if [ ! -e "$target" ] && [ -d "$old" ]; then mv "$old" "$target" || fail move "$1"; fi
+rm -rf "$new" "$old" "$archive" || fail stage "$1"
+trap 'rm -rf "$new" "$archive"' EXIT
+trap 'exit 143' HUP INT TERM
+(umask 077 && cat >"$archive") || fail unpack "$1"
+printf '%s  %s\n' "$2" "$archive" | sha256sum -c >/dev/null || fail sum "$1"
+mkdir "$new" || fail stage "$1"
+$3 <"$archive" | tar -xof - -C "$new" || fail unpack "$1"
+rm -f "$archive"
+sync -f "$new" 2>/dev/null || :
+if [ ! -e "$target" ]; then
+  mv "$new" "$target" || fail move "$1"
+elif ! mv --exchange --no-copy -T "$new" "$target" 2>/dev/null; then
+  mv "$target" "$old" || fail move "$1"
+  mv "$new" "$target" || { mv "$old" "$target"; fail move "$1"; }
+fi
+rm -rf "$old"
+"""
+
+# `ln` is what decides: it makes the holder's file whole or not at all. A dead holder is known by
+# its number and birth; where the numbers of another PID namespace say nothing, it counts as alive.
+_LOCK = r"""
+exec 3<&0 </dev/null
+lock="$R/run/lock/bringup"
+[ -d "$R/run/lock" ] || lock="$R/tmp/bringup.lock"
+born() {
+  read -r line <"/proc/$1/stat" || return 1
+  set -- ${line##*) }
+  echo "${20}"
+} 2>/dev/null
+space=$(readlink /proc/self/ns/pid)
+alive() {
+  set -- $1
+  [ "$3" != "$space" ] || [ "$(born "$1")" = "$2" ]
+}
+write() {
+  mkdir -p "$lock" && printf '%s %s %s\n%s\n%s\n' \
+    "$$" "$(born $$)" "$space" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$1" >"$lock/.$N"
+} 2>/dev/null
+release() {
+  [ "$(cat "$lock/holder")" != "$(cat "$lock/.$N")" ] || rm -f "$lock/holder"
+  rm -f "$lock/.$N"
+  rmdir "$lock"
+} 2>/dev/null
+busy() {
+  rm -f "$lock/.$N" 2>/dev/null
+  printf 'busy %s\n%s\n' "$lock" "$1"
+  exit 0
+}
+if ! write "$1"; then
+  [ ! -e "$lock/holder" ] || busy "$(cat "$lock/holder")"
+  lock="$R/tmp/bringup.lock"
+fi
+tries=0
+until write "$1" && ln "$lock/.$N" "$lock/holder" 2>/dev/null; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 20 ] || { echo "none $lock"; exit 1; }
+  found=$(cat "$lock/holder" 2>/dev/null) || continue
+  if alive "$found"; then busy "$found"; fi
+  mv "$lock/holder" "$lock/.$N.stale" 2>/dev/null || continue
+  [ "$(cat "$lock/.$N.stale")" = "$found" ] || ln "$lock/.$N.stale" "$lock/holder"
+  rm -f "$lock/.$N.stale"
+done
+trap release EXIT
+trap 'exit 0' HUP INT TERM
+echo "held $lock"
+limit="timeout $2"
+command -v timeout >/dev/null 2>&1 || limit=
+while :; do
+  $limit sh -c 'read -r beat' <&3 >/dev/null 2>&1 &
+  wait $! || exit 0
+done
+"""
+
+
+def write_script(files: Iterable[Write], *, root: str, nonce: str) -> str:
+    """Return the script that takes `tar_of(files)` on stdin and puts each file in its place."""
+    words = [word for file in files for word in (f"{file.mode:04o}", file.owner, file.path.path)]
+    return f"{root_line(root)}N={nonce}\nset -- {command(words)}\n{_FILES}{_WRITE}"
+
+
+def push_script(action: Push, *, root: str, unpack: str) -> str:
+    """Return the script that takes an archive on stdin; `unpack` makes a plain tar of it."""
+    words = (action.path.path, action.sha256, unpack)
+    return f"{root_line(root)}set -- {command(words)}\n{_FILES}{_PUSH}"
+
+
+def lock_script(details: str, *, root: str, nonce: str, silence_s: int) -> str:
+    """Return the script that holds the host's lock until its stdin ends or falls silent.
+
+    Its first line of output is ``held FOLDER``, ``busy FOLDER`` (then the holder's lines: number
+    of the process, since when, details) or ``none FOLDER`` where no lock can be made.
+    """
+    words = (" ".join(details.split()), str(silence_s))
+    return f"{root_line(root)}N={nonce}\nset -- {command(words)}\n{_LOCK}"

@@ -1,0 +1,183 @@
+"""Hosts over SSH: a fleet owns every connection, a remote acts on one host (core.remote).
+
+What is loaded here is light; paramiko comes with the first connection.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..core.errors import CommandFailed, ToolError, Unreachable, UsageError
+from ..core.host import Host
+from ..core.remote import Result, Traffic
+from . import hostscripts
+from .actions import Call, ScriptedRemote, Session
+from .ssh_config import Resolver, Route, SshOptions
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .ssh_connection import HostConnection
+    from .ssh_line import Line, Lines
+
+__all__ = ["SshFleet", "SshOptions", "SshRemote"]
+
+
+class SshFleet:
+    """Remotes for the hosts of an inventory (core.remote.Fleet); closes every line at the end."""
+
+    def __init__(self, hosts: Mapping[str, Host], options: SshOptions | None = None) -> None:
+        self.options = options or SshOptions()
+        self._hosts = hosts
+        self._resolver = Resolver(self.options)
+        self._remotes: dict[str, SshRemote] = {}
+        self._lock = threading.Lock()
+        self._lines: Lines | None = None
+        self.began = time.monotonic()
+
+    def remote(self, name: str) -> SshRemote:
+        """Return the remote of a host, the same one each time; connects to nothing yet."""
+        with self._lock:
+            if name not in self._hosts:
+                raise UsageError(f"cannot find the host {name!r} in this fleet", host=name)
+            if name not in self._remotes:
+                self._remotes[name] = SshRemote(self, self._hosts[name])
+            return self._remotes[name]
+
+    def traffic(self) -> dict[str, Traffic]:
+        """Return what each host and gateway has cost so far."""
+        return self._lines.traffic() if self._lines else {}
+
+    def close(self) -> None:
+        """End every line, also those being made; whoever waits on one gets an error at once."""
+        self.lines.close()
+
+    def seconds_for(self, seconds: float, name: str) -> float:
+        """Return how long a command may take: its own limit, or what the run has left."""
+        if self.options.run_s is None:
+            return seconds
+        left = self.began + self.options.run_s - time.monotonic()
+        if left > 1:
+            return min(seconds, left)
+        raise ToolError(
+            f"cannot go on with {name}: the run's limit of {self.options.run_s:g} s is used up",
+            host=name,
+            remedy="run again, what is done stays done; or raise the limit",
+        )
+
+    def route(self, host: Host) -> Route:
+        """Return the hops to a host, by inventory and ssh_config."""
+        return self._resolver.route(host.login, host.name)
+
+    @property
+    def lines(self) -> Lines:
+        from .ssh_line import Lines
+
+        with self._lock:
+            if self._lines is None:
+                self._lines = Lines(self.options)
+            return self._lines
+
+    def __enter__(self) -> SshFleet:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class SshRemote(ScriptedRemote):
+    """One host over one connection, opened when first needed (core.remote.Remote)."""
+
+    def __init__(self, fleet: SshFleet, host: Host) -> None:
+        super().__init__(host)
+        self._fleet = fleet
+        self._opening = threading.Lock()
+        self._line: Line | None = None
+
+    def exchange(self, call: Call) -> Result:
+        """Run a script on the host. Raises Unreachable when no line can be made, or it is lost."""
+        seconds = self._fleet.seconds_for(call.seconds, self.host.name)
+        shipment = hostscripts.bounded(
+            call.script,
+            seconds=seconds,
+            input_bytes=call.input_bytes,
+            sudo=self.host.login.sudo,
+        )
+        line = self.line()
+        result = line.exchange(shipment, call, seconds, self._fleet.options.cap_bytes)
+        if self.host.login.sudo:
+            check_sudo(self.host, line.endpoint.user, result)
+        return result
+
+    def start(self, script: str) -> Session:
+        """Run a script that ends when its input does: the lock's holder."""
+        shipment = hostscripts.unbounded(script, sudo=self.host.login.sudo)
+        return self.line().start(shipment)
+
+    def line(self) -> Line:
+        """Return the line to the host; makes it when there is none, or the last one is gone.
+
+        While the lock is held, a lost line is not quietly made anew: the lock went with it.
+        """
+        with self._opening:
+            if self.held is not None and self.held.ended:
+                raise lock_lost(self.host.name)
+            if self._line is not None and self._line.alive:
+                return self._line
+            self._line = self._fleet.lines.open(self._fleet.route(self.host))
+            return self._line
+
+    @property
+    def connection(self) -> HostConnection:
+        """Fabric's surface on the same line."""
+        from .ssh_connection import HostConnection
+
+        target = self._fleet.route(self.host)[-1]
+        return HostConnection(self.line, host=target.address, user=target.user, port=target.port)
+
+
+def lock_lost(name: str) -> Unreachable:
+    return Unreachable(
+        f"cannot go on with {name}: the line dropped, and the host's lock with it",
+        host=name,
+        remedy="run again: what was written is whole, the rest is done then",
+    )
+
+
+def check_sudo(host: Host, user: str, result: Result) -> None:
+    """Raise CommandFailed when it was sudo that spoke, and not the command."""
+    first = result.stderr.lstrip().partition("\n")[0]
+    if result.stdout or not first.startswith(("sudo:", "Sorry,", "sh: 1: exec: sudo:")):
+        return
+    why, remedy = sudo_fault(first, user)
+    raise CommandFailed(
+        f"cannot become root on {host.name}: {why}",
+        ran="sudo -n sh",
+        exit_code=result.exit,
+        said=result.tail(3),
+        host=host.name,
+        remedy=remedy,
+    )
+
+
+def sudo_fault(said: str, user: str) -> tuple[str, str]:
+    """Return what sudo's first line means, and what to do about it."""
+    if "not found" in said:
+        return "sudo is not installed there", "log in as root (user: root), or install sudo"
+    if "tty" in said or "terminal" in said:
+        if "password" not in said:
+            return "sudo wants a terminal", f"visudo: Defaults:{user} !requiretty"
+    if "not in the sudoers" in said or "not allowed" in said or "may not run" in said:
+        return f"sudo does not let {user} run sh", f"visudo: {user} ALL=(root) NOPASSWD: ALL"
+    return (
+        "sudo asks for a password",
+        f"allow it without one (visudo: {user} ALL=(root) NOPASSWD: ALL), or log in as root",
+    )

@@ -1,0 +1,221 @@
+"""Which keys speak for us, and logging in with them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+from cryptography.exceptions import UnsupportedAlgorithm
+from paramiko.agent import Agent, AgentKey, AgentSSH
+from paramiko.pkey import PublicBlob, UnknownKeyType
+
+from ..core.errors import Unreachable
+from .ssh_config import Endpoint, home
+from .ssh_flight import SocketAgent
+from .ssh_keys import CERTIFICATE, fingerprint
+
+SEARCHED = ("id_ed25519", "id_ecdsa", "id_rsa")
+"""Key files in ~/.ssh that are tried when nobody named one, as ssh does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One key to try, and what people call it."""
+
+    key: paramiko.PKey
+    source: str
+
+    def __str__(self) -> str:
+        blob = self.key.public_blob
+        kind = "certificate " if blob and blob.key_type.endswith(CERTIFICATE) else ""
+        return f"{kind}{self.source} ({fingerprint(self.key.asbytes())})"
+
+
+class KeyRing:
+    """Loads each key file once for the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: dict[tuple[str, str], paramiko.PKey | str] = {}
+
+    def key(self, path: str, certificate: str = "") -> paramiko.PKey | str:
+        """Return the private key of a file, or why there is none."""
+        with self._lock:
+            if (path, certificate) not in self._files:
+                self._files[path, certificate] = _load(path, certificate)
+            return self._files[path, certificate]
+
+
+def _load(path: str, certificate: str) -> paramiko.PKey | str:
+    try:
+        key = paramiko.PKey.from_path(path)
+        key.public_blob = None
+        if certificate:
+            key.load_certificate(certificate)
+    except OSError as error:
+        return f"{error.filename or path}: {error.strerror}"
+    except (paramiko.PasswordRequiredException, TypeError):
+        return "passphrase"
+    except (UnknownKeyType, UnsupportedAlgorithm, paramiko.SSHException, ValueError) as error:
+        return f"{path}: {error or 'not a private key'}"
+    return key
+
+
+@contextmanager
+def identities(endpoint: Endpoint, ring: KeyRing) -> Iterator[tuple[list[Identity], list[str]]]:
+    """Give the keys to try on an endpoint, in order, and what is wrong with others."""
+    with _agent(endpoint) as agent:
+        found: list[Identity] = []
+        faults: list[str] = []
+        held = agent.get_keys() if agent else ()
+        for path in endpoint.key_files:
+            _add_file(path, endpoint.certificate_files, ring, held, found, faults)
+        if endpoint.agent or endpoint.search:
+            found += [_from_agent(key) for key in held]
+        if endpoint.agent and not held:
+            faults.append("the agent holds no key (ssh-add -l)" if agent else
+                          "no agent is running (SSH_AUTH_SOCK)")  # fmt: skip
+        for name in SEARCHED if endpoint.search else ():
+            path = str(home() / ".ssh" / name)
+            if Path(path).exists():
+                _add_file(path, endpoint.certificate_files, ring, held, found, faults)
+        yield found, faults
+
+
+def _add_file(
+    path: str,
+    certificates: tuple[str, ...],
+    ring: KeyRing,
+    held: tuple[AgentKey, ...],
+    found: list[Identity],
+    faults: list[str],
+) -> None:
+    beside = f"{path}-cert.pub"
+    for certificate in certificates or ((beside,) if Path(beside).exists() else ()):
+        key = ring.key(path, certificate)
+        if isinstance(key, paramiko.PKey):
+            found.append(Identity(key, certificate))
+        elif key != "passphrase":
+            faults.append(key)
+    key = ring.key(path)
+    if isinstance(key, paramiko.PKey):
+        found.append(Identity(key, path))
+    elif key == "passphrase":
+        same = [_from_agent(k) for k in held if _plain_blob(k) == _public_blob(path)]
+        found += same
+        if not same:
+            faults.append(f"{path} has a passphrase, and no agent holds it (ssh-add {path})")
+    else:
+        faults.append(key)
+
+
+def _public_blob(path: str) -> bytes:
+    with suppress(OSError, ValueError):
+        return PublicBlob.from_file(f"{path}.pub").key_blob
+    return b""
+
+
+def _plain_blob(key: AgentKey) -> bytes:
+    return key.asbytes()
+
+
+def _from_agent(key: AgentKey) -> Identity:
+    """A certificate must be sent whole; paramiko's own agent key sends only the key inside it."""
+    if key.get_name().endswith(CERTIFICATE):
+        key.public_blob = PublicBlob(key.get_name(), key.blob)
+    return Identity(key, f"agent key {key.comment or key.get_name()}")
+
+
+@contextmanager
+def _agent(endpoint: Endpoint) -> Iterator[AgentSSH | None]:
+    """Give the agent, where this endpoint may need one."""
+    wanted = endpoint.agent or endpoint.search or endpoint.key_files
+    if not wanted or endpoint.agent_socket == "none":
+        yield None
+        return
+    agent: Agent | SocketAgent | None = None
+    with suppress(OSError, paramiko.SSHException):
+        if endpoint.agent_socket:
+            agent = SocketAgent(endpoint.agent_socket)
+        elif os.environ.get("SSH_AUTH_SOCK"):
+            agent = Agent()
+    try:
+        yield agent
+    finally:
+        if agent is not None:
+            agent.close()
+
+
+def log_in(transport: paramiko.Transport, endpoint: Endpoint, ring: KeyRing) -> None:
+    """Log in with the first key that the server takes; raise Unreachable that names all tried."""
+    with identities(endpoint, ring) as (keys, faults):
+        if not keys:
+            raise _no_key(endpoint, faults)
+        refused: list[str] = []
+        for identity in keys:
+            if _try(transport, endpoint, identity, refused):
+                return
+            refused.append(str(identity))
+        raise _refused(endpoint, refused, faults)
+
+
+def _try(
+    transport: paramiko.Transport, endpoint: Endpoint, identity: Identity, refused: list[str]
+) -> bool:
+    """Return whether the server took a key; raise where no other key would fare better."""
+    answered = threading.Event()
+    try:
+        transport.auth_publickey(endpoint.user, identity.key, answered)
+    except paramiko.SSHException:
+        answered.set()
+    if not answered.wait(2 * endpoint.connect_s):
+        raise _login_fault(endpoint, f"no answer within {2 * endpoint.connect_s:g} s",
+                           "sshd hangs while it checks the login: DNS (UseDNS), PAM or a full disk"
+                           " are the usual causes; see its console")  # fmt: skip
+    if transport.is_authenticated():
+        return True
+    trouble = transport.get_exception()
+    if isinstance(trouble, paramiko.BadAuthenticationType):
+        raise _login_fault(endpoint, f"the server takes {', '.join(trouble.allowed_types)} only",
+                           "allow keys there (PubkeyAuthentication, AuthenticationMethods)")  # fmt: skip
+    if isinstance(trouble, paramiko.ssh_exception.PartialAuthentication):
+        raise _login_fault(endpoint, f"a key is not enough there: {trouble}",
+                           "allow this user keys alone (AuthenticationMethods in sshd_config)")  # fmt: skip
+    if not transport.is_active():
+        tried = ", ".join((*refused, str(identity)))
+        raise _login_fault(endpoint, f"the server closed the line (tried {tried})",
+                           "too many keys (MaxAuthTries)? name one: key_file: in the inventory."
+                           " On the host: journalctl -u ssh -n 20")  # fmt: skip
+    return False
+
+
+def _login_fault(endpoint: Endpoint, why: str, remedy: str) -> Unreachable:
+    return Unreachable(
+        f"cannot log in to {endpoint.label} ({endpoint}): {why}",
+        host=endpoint.label,
+        remedy=remedy,
+    )
+
+
+def _no_key(endpoint: Endpoint, faults: list[str]) -> Unreachable:
+    return _login_fault(
+        endpoint,
+        "; ".join(faults) or "there is no key to try: no agent, no key in ~/.ssh",
+        "set key_file: or agent: true for it in the inventory, or IdentityFile in ~/.ssh/config",
+    )
+
+
+def _refused(endpoint: Endpoint, refused: list[str], faults: list[str]) -> Unreachable:
+    fault = _login_fault(
+        endpoint,
+        f"the server refused {', '.join(refused)}",
+        f"see user: and key_file: for it in the inventory; the key's .pub line must stand in"
+        f" ~{endpoint.user}/.ssh/authorized_keys there. On the host: journalctl -u ssh -n 20",
+    )
+    fault.said = "\n".join(faults)
+    return fault
