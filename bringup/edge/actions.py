@@ -16,6 +16,7 @@ from typing import Protocol
 from ..core.errors import CommandFailed, ToolError, UsageError
 from ..core.host import Host
 from ..core.remote import Result
+from ..core.script import LIMIT_BYTES
 from ..core.steps import Push, Run, Write
 from . import failures, hostscripts
 
@@ -81,7 +82,10 @@ class ScriptedRemote(ABC):
 
     def read(self, script: str, *, seconds: float) -> Result:
         """Run a script that only reads, in one round trip."""
-        return self.exchange(Call(script, seconds))
+        program = script.encode()
+        if len(program) < LIMIT_BYTES:
+            return self.exchange(Call(script, seconds))
+        return self.exchange(Call("exec sh -s", seconds, _pieces(program), len(program)))
 
     def run(self, action: Run, *, on_line: Callable[[str], None] | None = None) -> Result:
         """Run one command; its exit code is data, 124 where it ran out of time."""
@@ -121,7 +125,7 @@ class ScriptedRemote(ABC):
                 f"cannot read the archive {archive}: {error.strerror}", host=self.host.name
             ) from error
         script = hostscripts.push_script(action, root=self.host.root, unpack=unpack)
-        stream = _counted(read_pieces(archive), on_bytes or (lambda sent: None))
+        stream = _counted(read_pieces(archive), on_bytes)
         result = self.exchange(Call(script, action.seconds, stream, size))
         if result.exit != 0:
             raise failures.of_push(self.host.name, action, result)
@@ -227,12 +231,13 @@ def read_pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _counted(pieces: Iterable[bytes], on_bytes: Callable[[int], None]) -> Iterator[bytes]:
+def _counted(pieces: Iterable[bytes], on_bytes: Callable[[int], None] | None) -> Iterator[bytes]:
     sent = 0
     for piece in pieces:
         yield piece
         sent += len(piece)
-        on_bytes(sent)
+        if on_bytes is not None:
+            on_bytes(sent)
 
 
 MAGIC = {b"\x1f\x8b": "gzip -dc", b"\x28\xb5\x2f\xfd": "zstd -dc", b"\xfd7zXZ": "xz -dc"}

@@ -21,23 +21,30 @@ class Cause:
     remedy: str
 
 
-_BY_TEXT: tuple[tuple[str, Cause], ...] = (
-    ("No space left on device",
-     Cause("the disk is full", "free space there (df -h {folder}; df -i {folder}), then run again")),
-    ("Disk quota exceeded",
-     Cause("the quota is used up", "raise the quota or free space, then run again")),
-    ("Read-only file system",
-     Cause("the file system is read-only",
-           "see dmesg for disk errors, remount it writable, or choose another folder")),
-    ("Permission denied",
-     Cause("the login may not write there",
-           "set sudo: true for this host in the inventory, or log in as a user who may")),
-    ("Operation not permitted",
-     Cause("the login may not do that",
-           "set sudo: true for this host in the inventory; see lsattr for an immutable file")),
-    ("Text file busy", Cause("it is being executed", "stop what runs it, then run again")),
-    ("Device or resource busy", Cause("it is a mount point", "unmount it, or choose a folder below")),
-)  # fmt: skip
+_BY_TEXT: dict[str, Cause] = {
+    "No space left on device": Cause(
+        "the disk is full", "free space there (df -h {folder}; df -i {folder}), then run again"
+    ),
+    "Disk quota exceeded": Cause(
+        "the quota is used up", "raise the quota or free space, then run again"
+    ),
+    "Read-only file system": Cause(
+        "the file system is read-only",
+        "see dmesg for disk errors, remount it writable, or choose another folder",
+    ),
+    "Permission denied": Cause(
+        "the login may not write there",
+        "set sudo: true for this host in the inventory, or log in as a user who may",
+    ),
+    "Operation not permitted": Cause(
+        "the login may not do that",
+        "set sudo: true for this host in the inventory; see lsattr for an immutable file",
+    ),
+    "Text file busy": Cause("it is being executed", "stop what runs it, then run again"),
+    "Device or resource busy": Cause(
+        "it is a mount point", "unmount it, or choose a folder below it"
+    ),
+}
 
 _BY_KIND: dict[str, Cause] = {
     "link": Cause(
@@ -67,28 +74,25 @@ _ELSE = Cause("the command failed", "read what the host said, and run again")
 
 def of_write(host: str, files: Iterable[Write], result: Result) -> CommandFailed:
     """Return the error of a failed trip of files; it names the file at fault where one is."""
-    kind, detail = _mark(result)
-    path = detail.split(" ")[0] or next(iter(files)).path.path
-    return _failed(f"cannot write {path}", path, host, "write", kind, detail, result)
+    path = _mark(result)[1].split(" ")[0] or next(iter(files)).path.path
+    return _failed(f"cannot write {path}", path, host, result)
 
 
 def of_push(host: str, action: Push, result: Result) -> CommandFailed:
     """Return the error of a failed push."""
-    kind, detail = _mark(result)
     path = action.path.path
-    return _failed(f"cannot unpack into {path}", path, host, "push", kind, detail, result)
+    return _failed(f"cannot unpack into {path}", path, host, result)
 
 
-def _failed(
-    what: str, path: str, host: str, ran: str, kind: str, detail: str, result: Result
-) -> CommandFailed:
+def _failed(what: str, path: str, host: str, result: Result) -> CommandFailed:
+    kind, detail = _mark(result)
     cause = cause_of(kind, result)
     shown = {"link": detail.partition(" -> ")[2], "owner": detail.rpartition(" ")[2]}.get(kind, "")
     more = f" ({shown.strip('()')})" if shown else ""
     folder = path.rpartition("/")[0] or "/"
     return CommandFailed(
         f"{what} on {host}: {cause.why}{more}",
-        ran=f"{ran} {path}",
+        ran=what.removeprefix("cannot "),
         exit_code=result.exit,
         said=_MARK.sub("", result.tail()).strip(),
         host=host,
@@ -107,7 +111,7 @@ def cause_of(kind: str, result: Result) -> Cause:
         return Cause("it took too long", "see whether the disk hangs (dmesg), then run again")
     if kind == "owner" and "invalid" in result.stderr:
         return _BY_KIND["owner"]
-    by_text = next((cause for text, cause in _BY_TEXT if text in result.stderr), None)
+    by_text = next((cause for text, cause in _BY_TEXT.items() if text in result.stderr), None)
     return by_text or _BY_KIND.get(kind, _ELSE)
 
 

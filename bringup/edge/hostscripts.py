@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..core.script import LIMIT_BYTES
 from ..core.steps import Push, Run, Write
 from ..core.words import command
 
@@ -66,11 +65,11 @@ def bounded(script: str, *, seconds: float, input_bytes: int = 0, sudo: bool = F
     Under sudo the script travels on stdin, since sudo logs every word of its command line.
     """
     words = (_whole(seconds), str(input_bytes), script, _WATCHED)
-    if not sudo and sum(len(word.encode()) for word in words) < LIMIT_BYTES:
+    if not sudo:
         return Shipment(("sh", "-c", _BOUNDED, "bringup", *words))
     program = f"set -- {command(words)}\n{_BOUNDED}".encode()
-    become = ("sudo", "-n", "--") if sudo else ()
-    return Shipment((*become, "sh", "-c", _FROM_STDIN, "bringup", str(len(program))), program)
+    size = str(len(program))
+    return Shipment(("sudo", "-n", "--", "sh", "-c", _FROM_STDIN, "bringup", size), program)
 
 
 def unbounded(script: str, *, sudo: bool = False) -> Shipment:

@@ -172,9 +172,8 @@ def sudo_fault(said: str, user: str) -> tuple[str, str]:
     """Return what sudo's first line means, and what to do about it."""
     if "not found" in said:
         return "sudo is not installed there", "log in as root (user: root), or install sudo"
-    if "tty" in said or "terminal" in said:
-        if "password" not in said:
-            return "sudo wants a terminal", f"visudo: Defaults:{user} !requiretty"
+    if ("tty" in said or "terminal" in said) and "password" not in said:
+        return "sudo wants a terminal", f"visudo: Defaults:{user} !requiretty"
     if "not in the sudoers" in said or "not allowed" in said or "may not run" in said:
         return f"sudo does not let {user} run sh", f"visudo: {user} ALL=(root) NOPASSWD: ALL"
     return (

@@ -40,6 +40,10 @@ def _fault(
         certificate.verify_cert_signature()
     except InvalidSignature:
         return "the signature of its certificate is wrong"
+    return _misfit(certificate, name, now)
+
+
+def _misfit(certificate: serialization.SSHCertificate, name: str, now: float) -> str:
     if certificate.type is not serialization.SSHCertificateType.HOST:
         return "it offers a user's certificate"
     if not certificate.valid_after <= now < certificate.valid_before:

@@ -308,5 +308,5 @@ def _ask_paramiko(login: Login, config_file: Path | None) -> Said:
             remedy="install openssh-client, or run with --no-ssh-config",
         )
     found = SSHConfig.from_text(text).lookup(login.address)
-    return {key: (value,) if isinstance(value, str) else tuple(value)
-            for key, value in found.items()}  # fmt: skip
+    listed = {key: found[key] for key in found}  # identityfile is a list, the rest are words
+    return {k: tuple(v) if isinstance(v, list) else (str(v),) for k, v in listed.items()}

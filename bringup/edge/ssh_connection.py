@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 import fabric
-import invoke
+from invoke.runners import Result
 
 from . import ssh_flight
 from .ssh_line import Line
@@ -43,7 +43,7 @@ class HostConnection(fabric.Connection):  # type: ignore[misc]  # Fabric is unty
     def close(self) -> None:
         """Let go of the line; its remote and fleet close it."""
 
-    def run(self, command: str, **options: object) -> invoke.Result:
+    def run(self, command: str, **options: object) -> Result:
         """Run a command by Invoke's runner; the operator's terminal is never read."""
         if options.get("env"):
             raise ValueError("env= is not quoted by Invoke; write the variables into the command")

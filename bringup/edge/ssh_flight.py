@@ -21,7 +21,7 @@ def ask_alive(transport: paramiko.Transport) -> None:
     message.add_byte(cMSG_GLOBAL_REQUEST)
     message.add_string("keepalive@openssh.com")
     message.add_boolean(True)
-    transport._send_user_message(message)
+    transport._send_user_message(message)  # type: ignore[attr-defined]  # private
 
 
 def our_lists(transport: paramiko.Transport) -> str:
@@ -32,7 +32,7 @@ def our_lists(transport: paramiko.Transport) -> str:
 
 def adopt(client: paramiko.SSHClient, transport: paramiko.Transport) -> None:
     """Make a client use a transport that we opened, for Fabric's surface (run, sftp, forwards)."""
-    client._transport = transport
+    client._transport = transport  # type: ignore[attr-defined]  # private
 
 
 class SocketAgent(AgentSSH):
@@ -44,7 +44,7 @@ class SocketAgent(AgentSSH):
         super().__init__()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(path)
-        self._connect(connection)
+        self._connect(connection)  # type: ignore[attr-defined]  # private
 
     def close(self) -> None:
-        self._close()
+        self._close()  # type: ignore[attr-defined]  # private

@@ -62,7 +62,7 @@ def _load(path: str, certificate: str) -> paramiko.PKey | str:
     except (paramiko.PasswordRequiredException, TypeError):
         return "passphrase"
     except (UnknownKeyType, UnsupportedAlgorithm, paramiko.SSHException, ValueError) as error:
-        return f"{path}: {error or 'not a private key'}"
+        return f"{path}: {str(error) or 'not a private key'}"
     return key
 
 
@@ -70,48 +70,56 @@ def _load(path: str, certificate: str) -> paramiko.PKey | str:
 def identities(endpoint: Endpoint, ring: KeyRing) -> Iterator[tuple[list[Identity], list[str]]]:
     """Give the keys to try on an endpoint, in order, and what is wrong with others."""
     with _agent(endpoint) as agent:
-        found: list[Identity] = []
-        faults: list[str] = []
-        held = agent.get_keys() if agent else ()
+        keys = _Keys(ring, endpoint.certificate_files, agent.get_keys() if agent else ())
         for path in endpoint.key_files:
-            _add_file(path, endpoint.certificate_files, ring, held, found, faults)
+            keys.add_file(path)
         if endpoint.agent or endpoint.search:
-            found += [_from_agent(key) for key in held]
-        if endpoint.agent and not held:
-            faults.append("the agent holds no key (ssh-add -l)" if agent else
-                          "no agent is running (SSH_AUTH_SOCK)")  # fmt: skip
+            keys.add_agent()
+        if endpoint.agent and not keys.held:
+            keys.faults.append(
+                "the agent holds no key (ssh-add -l)" if agent else "no agent runs (SSH_AUTH_SOCK)"
+            )
         for name in SEARCHED if endpoint.search else ():
-            path = str(home() / ".ssh" / name)
-            if Path(path).exists():
-                _add_file(path, endpoint.certificate_files, ring, held, found, faults)
-        yield found, faults
+            if (home() / ".ssh" / name).exists():
+                keys.add_file(str(home() / ".ssh" / name))
+        yield keys.found, keys.faults
 
 
-def _add_file(
-    path: str,
-    certificates: tuple[str, ...],
-    ring: KeyRing,
-    held: tuple[AgentKey, ...],
-    found: list[Identity],
-    faults: list[str],
-) -> None:
-    beside = f"{path}-cert.pub"
-    for certificate in certificates or ((beside,) if Path(beside).exists() else ()):
-        key = ring.key(path, certificate)
+class _Keys:
+    """Gathers the keys to try, and what is wrong with others."""
+
+    def __init__(
+        self, ring: KeyRing, certificates: tuple[str, ...], held: tuple[AgentKey, ...]
+    ) -> None:
+        self.found: list[Identity] = []
+        self.faults: list[str] = []
+        self.held = held
+        self._ring = ring
+        self._certificates = certificates
+
+    def add_agent(self) -> None:
+        self.found += [_from_agent(key) for key in self.held]
+
+    def add_file(self, path: str) -> None:
+        """Add a key file: with its certificates first, by the agent where it has a passphrase."""
+        beside = f"{path}-cert.pub"
+        for certificate in self._certificates or ((beside,) if Path(beside).exists() else ()):
+            self._add(self._ring.key(path, certificate), path, certificate)
+        self._add(self._ring.key(path), path, path)
+
+    def _add(self, key: paramiko.PKey | str, path: str, source: str) -> None:
         if isinstance(key, paramiko.PKey):
-            found.append(Identity(key, certificate))
+            self.found.append(Identity(key, source))
         elif key != "passphrase":
-            faults.append(key)
-    key = ring.key(path)
-    if isinstance(key, paramiko.PKey):
-        found.append(Identity(key, path))
-    elif key == "passphrase":
-        same = [_from_agent(k) for k in held if _plain_blob(k) == _public_blob(path)]
-        found += same
+            self.faults.append(key)
+        elif source == path:
+            self._add_locked(path)
+
+    def _add_locked(self, path: str) -> None:
+        same = [_from_agent(k) for k in self.held if k.asbytes() == _public_blob(path)]
+        self.found += same
         if not same:
-            faults.append(f"{path} has a passphrase, and no agent holds it (ssh-add {path})")
-    else:
-        faults.append(key)
+            self.faults.append(f"{path} has a passphrase, and no agent holds it (ssh-add {path})")
 
 
 def _public_blob(path: str) -> bytes:
@@ -120,14 +128,10 @@ def _public_blob(path: str) -> bytes:
     return b""
 
 
-def _plain_blob(key: AgentKey) -> bytes:
-    return key.asbytes()
-
-
 def _from_agent(key: AgentKey) -> Identity:
     """A certificate must be sent whole; paramiko's own agent key sends only the key inside it."""
     if key.get_name().endswith(CERTIFICATE):
-        key.public_blob = PublicBlob(key.get_name(), key.blob)
+        key.public_blob = PublicBlob(key.get_name(), key.blob)  # type: ignore[assignment]  # stub
     return Identity(key, f"agent key {key.comment or key.get_name()}")
 
 
@@ -174,23 +178,34 @@ def _try(
     except paramiko.SSHException:
         answered.set()
     if not answered.wait(2 * endpoint.connect_s):
-        raise _login_fault(endpoint, f"no answer within {2 * endpoint.connect_s:g} s",
-                           "sshd hangs while it checks the login: DNS (UseDNS), PAM or a full disk"
-                           " are the usual causes; see its console")  # fmt: skip
+        raise _login_fault(
+            endpoint,
+            f"no answer within {2 * endpoint.connect_s:g} s",
+            "sshd hangs while it checks the login: DNS (UseDNS), PAM or a full disk are the usual"
+            " causes; see its console",
+        )
     if transport.is_authenticated():
         return True
     trouble = transport.get_exception()
     if isinstance(trouble, paramiko.BadAuthenticationType):
-        raise _login_fault(endpoint, f"the server takes {', '.join(trouble.allowed_types)} only",
-                           "allow keys there (PubkeyAuthentication, AuthenticationMethods)")  # fmt: skip
+        raise _login_fault(
+            endpoint,
+            f"the server takes {', '.join(trouble.allowed_types)} only",
+            "allow keys there (PubkeyAuthentication, AuthenticationMethods)",
+        )
     if isinstance(trouble, paramiko.ssh_exception.PartialAuthentication):
-        raise _login_fault(endpoint, f"a key is not enough there: {trouble}",
-                           "allow this user keys alone (AuthenticationMethods in sshd_config)")  # fmt: skip
+        raise _login_fault(
+            endpoint,
+            f"a key is not enough there ({trouble})",
+            "allow this user keys alone (AuthenticationMethods in its sshd_config)",
+        )
     if not transport.is_active():
-        tried = ", ".join((*refused, str(identity)))
-        raise _login_fault(endpoint, f"the server closed the line (tried {tried})",
-                           "too many keys (MaxAuthTries)? name one: key_file: in the inventory."
-                           " On the host: journalctl -u ssh -n 20")  # fmt: skip
+        raise _login_fault(
+            endpoint,
+            f"the server closed the line (tried {', '.join((*refused, str(identity)))})",
+            "too many keys (MaxAuthTries)? name one: key_file: in the inventory."
+            " On the host: journalctl -u ssh -n 20",
+        )
     return False
 
 

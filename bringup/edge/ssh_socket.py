@@ -27,7 +27,7 @@ class ByteStream(Protocol):
 
     def send(self, data: bytes, /) -> int: ...
 
-    def settimeout(self, seconds: float | None, /) -> None: ...
+    def settimeout(self, seconds: float, /) -> None: ...
 
     def close(self) -> None: ...
 
@@ -47,6 +47,7 @@ class MeteredStream:
         self.received = 0
         self.heard_at = time.monotonic()
         self.trouble = ""
+        self._closed = False  # read by paramiko when it waits for its thread to end
 
     def recv(self, size: int) -> bytes:
         try:
@@ -66,7 +67,7 @@ class MeteredStream:
         self.sent += count
         return count
 
-    def settimeout(self, seconds: float | None) -> None:
+    def settimeout(self, seconds: float) -> None:
         self._stream.settimeout(seconds)
 
     def silent_s(self) -> float:
@@ -84,6 +85,7 @@ class MeteredStream:
             self._tcp.close()
 
     def close(self) -> None:
+        self._closed = True
         self._stream.close()
 
 
@@ -132,17 +134,20 @@ def _connect(
     try:
         connection.setblocking(False)
         code = connection.connect_ex(place)
-        if code not in (0, errno.EINPROGRESS):
-            raise OSError(code, os.strerror(code))
-        _await_writable(connection, seconds, stop)
-        code = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            raise OSError(code, os.strerror(code))
+        if code == errno.EINPROGRESS:
+            _await_writable(connection, seconds, stop)
+            code = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        _check(code)
         _tune(connection, keepalive_s)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check(code: int) -> None:
+    if code:
+        raise OSError(code, os.strerror(code))
 
 
 def _await_writable(connection: socket.socket, seconds: float, stop: threading.Event) -> None:
