@@ -38,6 +38,7 @@ LIBRARIES: dict[str, set[str]] = {
         "jinja2",
         "fabric",
         "paramiko",
+        "cryptography",  # paramiko's own: reads the certificates that paramiko does not check
         "invoke",
         "ClusterShell",
         "blake3",

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from ..core.errors import UsageError
 from ..core.host import Login
@@ -307,6 +308,5 @@ def _ask_paramiko(login: Login, config_file: Path | None) -> Said:
             f"cannot follow Include in {path}: no ssh client is installed here",
             remedy="install openssh-client, or run with --no-ssh-config",
         )
-    found = SSHConfig.from_text(text).lookup(login.address)
-    listed = {key: found[key] for key in found}  # identityfile is a list, the rest are words
-    return {k: tuple(v) if isinstance(v, list) else (str(v),) for k, v in listed.items()}
+    found = cast("dict[str, str | list[str]]", SSHConfig.from_text(text).lookup(login.address))
+    return {k: (v,) if isinstance(v, str) else tuple(v) for k, v in found.items()}

@@ -47,4 +47,5 @@ class HostConnection(fabric.Connection):  # type: ignore[misc]  # Fabric is unty
         """Run a command by Invoke's runner; the operator's terminal is never read."""
         if options.get("env"):
             raise ValueError("env= is not quoted by Invoke; write the variables into the command")
-        return super().run(command, **{"in_stream": False, "hide": True, **options})
+        result: Result = super().run(command, **{"in_stream": False, "hide": True, **options})
+        return result
