@@ -33,6 +33,8 @@ except ModuleNotFoundError as error:  # the practice fleet is an extra
 from .session import Place, end_group, serve
 
 LOCAL = "127.0.0.1"
+WATCH_S = 2.0
+"""How often the server looks whether its folder is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,10 @@ class Files(asyncssh.SFTPServer):
         """Return the local path of a name that the client sent."""
         return os.path.join(self._home, path)  # noqa: PTH118 - bytes
 
+    def exit(self) -> None:
+        """Say that all went well, as OpenSSH's server does: `scp` takes no answer for a failure."""
+        self.channel.exit(0)
+
 
 def place(host: Served, user: str, tools: Path) -> Place:
     """Return where a host's commands run: its own programs first, then the machine's safe ones."""
@@ -194,11 +200,26 @@ async def run(folder: Path, said: Orders, ready: Callable[[], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     ready()
+    watch = asyncio.ensure_future(_watch(folder, stop))
     await stop.wait()
+    watch.cancel()
     for server in filter(None, servers):
         server.close()
     groups = {group for at in places for group in at.groups}
     await asyncio.gather(*map(end_group, groups))
+
+
+async def _watch(folder: Path, stop: asyncio.Event) -> None:
+    """Stop once the fleet's folder is gone or another's: nobody could find this server again."""
+    own = (folder / "server.lock").stat().st_ino
+    while not stop.is_set():
+        await asyncio.sleep(WATCH_S)
+        try:
+            found = (folder / "server.lock").stat().st_ino
+        except OSError:
+            found = -1
+        if found != own:
+            stop.set()
 
 
 def _replace(path: Path, value: object) -> None:

@@ -103,13 +103,21 @@ async def _start_on_terminal(
     os.close(theirs)
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
+    protocol = _TerminalReading(reader)
     await loop.connect_read_pipe(lambda: protocol, os.fdopen(ours, "rb", buffering=0))
     transport, flow = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(os.dup(ours), "wb", buffering=0)
     )
     writer = asyncio.StreamWriter(transport, flow, reader, loop)
     return Child(process, writer, (reader,), ours)
+
+
+class _TerminalReading(asyncio.StreamReaderProtocol):
+    """Reads a terminal: its last process going is an error (EIO) there, and means the end."""
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """Keep what was read; an exception would discard it."""
+        super().connection_lost(None)
 
 
 def _resize(terminal: int, size: tuple[int, int, int, int]) -> None:
@@ -164,7 +172,7 @@ async def _drain(
 ) -> None:
     """Hand the command's output to the channel. A sick host stops midway."""
     sent, limit = 0, faults.drop_after_bytes or faults.freeze_after_bytes
-    while data := await _read(source):
+    while data := await source.read(PIECE):
         data = data[: limit - sent] if limit else data
         sent += len(data)
         sink.write(data)
@@ -173,20 +181,12 @@ async def _drain(
             await _break_off(channel, faults)
 
 
-async def _read(source: asyncio.StreamReader) -> bytes:
-    """Return the next piece; a terminal whose last process has gone reads as an error: the end."""
-    try:
-        return await source.read(PIECE)
-    except OSError:
-        return b""
-
-
 async def _break_off(channel: asyncssh.SSHServerProcess[bytes], faults: Faults) -> None:
     """Cut the line, or hold it without another byte, keepalive answers included."""
-    transport = channel.get_extra_info("transport") if faults.freeze_after_bytes else None
+    connection = channel.channel.get_connection()
     if faults.drop_after_bytes:
-        channel.channel.get_connection().abort()
-    elif transport:
+        connection.abort()
+    elif transport := getattr(connection, "_transport", None):  # no public way to its flow
         transport.pause_reading()
     await asyncio.sleep(3600)
 

@@ -61,7 +61,7 @@ def settle(root: Path, tree: Tree, *, before: frozenset[str] = frozenset()) -> f
     Files that neither names stay as they are.
     """
     for path in sorted(before - tree.keys(), reverse=True):
-        _remove(root / path.lstrip("/"))
+        _remove_up(root / path.lstrip("/"), root)
     for path, entry in tree.items():
         target = root / path.lstrip("/")
         if not _stands(target, entry):
@@ -112,6 +112,15 @@ def _write(target: Path, entry: Entry) -> None:
             target.chmod(entry.mode)
 
 
+def _remove_up(target: Path, root: Path) -> None:
+    """Remove an entry, and the folders above it that hold nothing else."""
+    while target != root:
+        _remove(target)
+        if target.exists():
+            return
+        target = target.parent
+
+
 def _remove(target: Path) -> None:
     """Remove a file, a link or an empty folder; a folder that holds other things stays."""
     if target.is_symlink() or target.is_file():
@@ -135,7 +144,7 @@ def digest(root: Path) -> str:
             total.update(f"{found.st_size} ".encode())
             for piece in _data(path, found.st_size):
                 total.update(piece)
-    return "sha256:" + total.hexdigest()
+    return f"sha256:{total.hexdigest()}"
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -156,14 +165,7 @@ def _data(path: Path, size: int) -> Iterator[bytes]:
             end = os.lseek(stream.fileno(), place, os.SEEK_HOLE)
             yield f"@{place} ".encode()
             stream.seek(place)
-            yield from _pieces(stream.read, end - place)
+            while place < end and (piece := stream.read(min(end - place, 1 << 20))):
+                yield piece
+                place += len(piece)
             place = end
-
-
-def _pieces(read: object, count: int) -> Iterator[bytes]:
-    while count > 0:
-        piece = read(min(count, 1 << 20))  # type: ignore[operator]
-        if not piece:
-            return
-        count -= len(piece)
-        yield piece
