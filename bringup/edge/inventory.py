@@ -18,6 +18,7 @@ from . import inventory_deployments as deployments
 from . import inventory_files as files
 from . import inventory_hosts as hosts
 from . import inventory_knobs as knob_table
+from . import yaml_marks
 from .faults import Checked, check, merged
 from .inventory_roster import Fault, Merged, Roster, merge_all, roster
 from .names import PatternError, fold, names_of
@@ -47,6 +48,12 @@ def load(
         place = f"the files are under {folder.resolve().parent}"
         raise InventoryError(tuple(sorted(problems)), remedy=place)
     return _inventory(folder, sheet, known)
+
+
+def problems_in(text: str) -> tuple[Problem, ...]:
+    """Return what is wrong with the text of a `hosts.yml`; kinds are not looked up."""
+    sheet = _sheet(files.Files(yaml_marks.read(text.encode(), "hosts.yml")))
+    return tuple(_all(sheet.hosts, _host_faults(sheet, None)))
 
 
 @dataclass(frozen=True, slots=True)
