@@ -45,8 +45,8 @@ def load(
     known = _known(sheet, promises, engines)
     problems = (*found.problems, *image_problems, *_problems(sheet, known, knobs))
     if problems:
-        place = f"the files are under {folder.resolve().parent}"
-        raise InventoryError(tuple(sorted(problems)), remedy=place)
+        remedy = f"mend the files under {folder.resolve().parent}; no host was touched"
+        raise InventoryError(tuple(sorted(problems)), remedy=remedy)
     return _inventory(folder, sheet, known)
 
 
@@ -148,7 +148,8 @@ def _host_faults(sheet: _Sheet, knobs: Mapping[str, Knob] | None) -> Iterator[Fa
     for said in sheet.said.values():
         kind = said.get(("kind",))
         if kind is not None and kind.value not in sheet.kinds:
-            yield kind.path, f"no kind {kind.value!r}{did_you_mean(kind.value, sheet.kinds)}"
+            hint = did_you_mean(kind.value, sheet.kinds)
+            yield kind.path, f"there is no kinds/{kind.value}.yml{hint}"
     if knobs is not None:
         yield from knob_table.in_hosts(sheet.hosts.entry, knobs)
 
