@@ -28,6 +28,7 @@ class Container:
     """
 
     name: str
+    id: str = ""
     image: str = ""
     image_id: str = ""
     state: str = ""  # running, exited, …
@@ -78,7 +79,7 @@ CONTAINERS = r"""
 e=docker; tool docker >/dev/null || e=podman
 ids=$(ask $e ps -a --no-trunc --format '{{.ID}}') || { rc=$?; printf '%s\n' "$ids"; exit $rc; }
 [ -z "$ids" ] || ask $e inspect --type container --format \
-  '[{{json .Name}},{{json .Config.Image}},{{json .Image}},{{json .State.Status}},{{json .State.Pid}},{{json .HostConfig}},{{json .Config.Labels}}]' \
+  '[{{json .Name}},{{json .Id}},{{json .Config.Image}},{{json .Image}},{{json .State.Status}},{{json .State.Pid}},{{json .HostConfig}},{{json .Config.Labels}}]' \
   $ids || exit $?
 echo "end of containers"
 """  # noqa: E501 - one word of the shell
@@ -107,12 +108,13 @@ def _container(line: str) -> Container | None:
         values = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(values, list) or len(values) != 7 or not isinstance(values[0], str):
+    if not isinstance(values, list) or len(values) != 8 or not isinstance(values[0], str):
         return None
-    name, image, image_id, state, pid, settings, labels = values
+    name, identity, image, image_id, state, pid, settings, labels = values
     return container_of(
         name,
         settings if isinstance(settings, dict) else {},
+        identity=str(identity),
         image=str(image),
         image_id=str(image_id),
         state=str(state),
@@ -125,6 +127,7 @@ def container_of(
     name: str,
     settings: Mapping[str, Any],  # Any: docker's own JSON
     *,
+    identity: str = "",
     image: str = "",
     image_id: str = "",
     state: str = "running",
@@ -140,6 +143,7 @@ def container_of(
     log = settings.get("LogConfig")
     return Container(
         name.removeprefix("/"),
+        identity,
         image,
         image_id,
         state,

@@ -1,0 +1,323 @@
+"""IB-01 to IB-08: what each RDMA device is for, and whether its port is up, fast and clean.
+
+A host whose compute ports are down still serves alone, so these rows warn; what a pair of hosts
+needs is judged by IB-16 and by the rules across hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+
+from ..core.reading import Absent, Known, Unknown
+from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..probes.hca import Hca, InfiniBand, Purpose, shown
+from ..probes.kernel import Modules
+from ..probes.rdma import LaterLinkCounters, LinkCounters, RdmaNodes
+from .judging import QUIET, SOFT, gpu_count, not_told, unread
+
+BRIDGES = "https://github.com/siderolabs/extensions/issues/893"
+GPUD = "https://github.com/leptonai/gpud"
+SENTINEL = "https://github.com/NVIDIA/NVSentinel"
+FLAPS_A_DAY = 5  # Azure's limit
+SHORT_OF = 0.95  # of the expected rate; rates are told in steps
+
+
+def of_devices(look: Callable[[World, InfiniBand], Seen]) -> Callable[[World], Seen]:
+    """Make a row's look from one that needs RDMA devices; without any, IB-16 speaks."""
+
+    @wraps(look)
+    def whole(world: World) -> Seen:
+        reading = world.facts[InfiniBand]
+        if isinstance(reading, Absent):
+            return skipped("no RDMA device on this host")
+        return look(world, reading.value) if isinstance(reading, Known) else unread(reading)
+
+    return whole
+
+
+def names(devices: Iterable[Hca]) -> str:
+    """Return the names of devices, "none" for none."""
+    return " ".join(device.name for device in devices) or "none"
+
+
+@of_devices
+def _classes(world: World, ib: InfiniBand) -> Seen:
+    storage = ib.of(Purpose.STORAGE)
+    lines = [f"compute: {names(ib.compute)}"]
+    lines += [f"NVSwitch bridges, never in a NIC list: {names(ib.bridges)}"] if ib.bridges else []
+    lines += [f"storage or management: {names(storage)}"] if storage else []
+    gpus = gpu_count(world)
+    if not ib.compute:
+        return failed(*lines)
+    if gpus and len(ib.compute) < gpus:
+        is_board = world.kind is not None and world.kind.form == "hgx"
+        lines.append(f"{len(ib.compute)} compute devices for {gpus} GPUs")
+        return warned(*lines, level=Level.WARN if is_board else Level.NOTE)
+    return passed(*lines)
+
+
+@of_devices
+def _ports(_world: World, ib: InfiniBand) -> Seen:
+    down = [device for device in ib.compute if not device.is_active]
+    if not ib.compute:
+        return skipped("no compute device")
+    if not any(device.state for device in ib.compute):
+        return not_told("port states")
+    lines = [_trouble(device) for device in down]
+    if len(down) == len(ib.compute):
+        return failed(*lines, f"all {len(down)} compute ports are down", remedy=_cure(down))
+    if down:
+        up = [device for device in ib.compute if device.is_active]
+        return failed(*lines, f"usable: {names(up)}", remedy=_cure(down))
+    others = [d for d in ib.of(Purpose.STORAGE) if d.state == "DOWN"]
+    if others:
+        return warned(*(_trouble(device) for device in others), level=Level.NOTE)
+    return passed(shown(ib.compute))
+
+
+def _trouble(device: Hca) -> str:
+    line = f"{device.name}: {device.state or 'state unknown'}, {device.physical or 'link unknown'}"
+    if device.state in ("INIT", "ARMED"):
+        told = f" (SM lid {device.sm_lid})" if device.sm_lid is not None else ""
+        return f"{line}: link is up, but no subnet manager has brought the port up{told}"
+    return line
+
+
+def _cure(down: list[Hca]) -> str:
+    first = down[0]
+    if first.state in ("INIT", "ARMED"):
+        return (
+            f"ask whoever runs the subnet manager about {first.name}'s switch port and partition; "
+            f"meanwhile leave it out of the device list; look again: ibstat {first.name}"
+        )
+    if first.physical == "Disabled":
+        return f"enable the port: ibportstate -D 0 {first.port} enable (device {first.name})"
+    return f"check cable, optics and switch port of {names(down)}; look again: ibstat {first.name}"
+
+
+@of_devices
+def _rates(world: World, ib: InfiniBand) -> Seen:
+    active = [device for device in ib.compute if device.is_active]
+    if not active:
+        return skipped("no active compute port")
+    if any(device.rate_gb_s is None for device in active):
+        return not_told("rates of ports")
+    want = world.kind.rate_gb_s_per_gpu if world.kind else None
+    rates = _per_gpu(ib, gpu_count(world))
+    if want is None or rates is None:
+        return _even(active)
+    slow = {gpu: rate for gpu, rate in rates.items() if rate < want * SHORT_OF}
+    lines = [f"GPU {gpu}: {rate:g} of {want:g} Gb/s" for gpu, rate in slow.items()]
+    if not slow:
+        return passed(f"{min(rates.values()):g} Gb/s or more for each GPU")
+    return warned(*lines) if len(slow) == 1 else failed(*lines)
+
+
+def _per_gpu(ib: InfiniBand, gpus: int | None) -> dict[int, float] | None:
+    """Sum the rates of each GPU's own ports; without affinity share the sum out evenly."""
+    rates = {d.name: d.rate_gb_s or 0.0 for d in ib.compute if d.is_active}
+    if any(ib.rails.values()):
+        return {g: sum(rates.get(name, 0.0) for name in own) for g, own in ib.rails.items()}
+    return dict.fromkeys(range(gpus), sum(rates.values()) / gpus) if gpus else None
+
+
+def _even(active: list[Hca]) -> Seen:
+    """Without an expected rate, ports at least agree among themselves."""
+    fastest = max(device.rate_gb_s or 0.0 for device in active)
+    slow = [device for device in active if (device.rate_gb_s or 0.0) < fastest * SHORT_OF]
+    if slow:
+        return warned(*(f"{d.name}: {d.rate_gb_s:g} Gb/s, others {fastest:g}" for d in slow))
+    return passed(f"{len(active)} ports at {fastest:g} Gb/s")
+
+
+@of_devices
+def _nodes(world: World, _ib: InfiniBand) -> Seen:
+    reading = world.facts[RdmaNodes]
+    if isinstance(reading, Absent):
+        return failed(reading.evidence)
+    if isinstance(reading, Unknown):
+        return unread(reading)
+    have = reading.value.names
+    if not any(name.startswith("uverbs") for name in have):
+        return failed(f"no uverbs among {' '.join(have)}")
+    if "rdma_cm" not in have:
+        return warned(f"no rdma_cm among {' '.join(have)}", remedy="modprobe rdma_ucm")
+    needs_umad = world.kind is not None and world.kind.nvlsm
+    if needs_umad and not any(name.startswith("umad") for name in have):
+        return warned(f"no umad among {' '.join(have)}", remedy="modprobe ib_umad")
+    return passed(" ".join(have))
+
+
+WANTED = ("mlx5_core", "mlx5_ib", "ib_core", "ib_uverbs")
+
+
+def _modules(world: World) -> Seen:
+    reading, devices = world.facts[Modules], world.facts[InfiniBand]
+    if not isinstance(reading, Known):
+        return unread(reading)
+    has_cards = reading.value.has("mlx5_core")
+    if isinstance(devices, Known) and not any("mlx5" in d.name for d in devices.value.devices):
+        return skipped("no mlx5 device on this host")
+    if has_cards is False and not isinstance(devices, Known):
+        return skipped("mlx5_core is not loaded: no Mellanox network card in use")
+    missing = [name for name in WANTED if reading.value.has(name) is False]
+    if missing:
+        return failed(f"not loaded: {' '.join(missing)}", remedy=_load(missing, reading.value))
+    untold = [name for name in WANTED if reading.value.has(name) is None]
+    return not_told(f"whether {' '.join(untold)} is loaded") if untold else passed(" ".join(WANTED))
+
+
+def _load(missing: list[str], modules: Modules) -> str:
+    lacking = [name for name in missing if modules.installed.get(name) is False]
+    if lacking:
+        return (
+            f"{' '.join(lacking)} is not on disk: apt-get install linux-modules-extra-$(uname -r) "
+            f"(or install DOCA-OFED), then modprobe {' '.join(missing)}"
+        )
+    return f"modprobe -a {' '.join(missing)}"
+
+
+@of_devices
+def _firmware(_world: World, ib: InfiniBand) -> Seen:
+    versions: dict[str, list[str]] = {}
+    for device in ib.compute:
+        versions.setdefault(device.firmware, []).append(device.name)
+    versions.pop("", None)
+    if not versions:
+        return not_told("firmware versions")
+    lines = [f"{version}: {' '.join(own)}" for version, own in sorted(versions.items())]
+    return passed(*lines) if len(versions) == 1 else warned(*lines)
+
+
+PER_SECOND = {
+    "symbol_error": 10.0,
+    "port_rcv_errors": 10.0,
+    "port_xmit_discards": 100.0,
+    "link_error_recovery": 5 / 60,
+}
+"""Increases a second above which a counter warns (NVSentinel)."""
+
+NEVER = (
+    "link_downed", "local_link_integrity_errors", "excessive_buffer_overrun_errors",
+    "rnr_nak_retry_err",
+)  # fmt: skip
+"""Counters that must not rise at all while we look (NVSentinel)."""
+
+SYMBOLS_AN_HOUR = 120.0  # NVSentinel, over the time since the start
+
+
+def _counters(world: World) -> Seen:
+    first, later = world.facts[LinkCounters], world.facts[LaterLinkCounters]
+    devices = world.facts[InfiniBand]
+    if isinstance(first, Absent) or isinstance(devices, Absent):
+        return skipped("no RDMA device on this host")
+    if isinstance(first, Unknown):
+        return unread(first)
+    wanted = _compute_names(world)
+    now = later.value if isinstance(later, Known) else first.value
+    gone = now.at_s - first.value.at_s
+    bad: list[str] = []
+    doubtful: list[str] = []
+    for device in (name for name in now.by_device if wanted is None or name in wanted):
+        before, after = first.value.by_device.get(device, {}), now.by_device[device]
+        rise = {name: value - before.get(name, value) for name, value in after.items()}
+        bad += [f"{device}: {n} +{rise[n]} in {gone:.1f} s" for n in NEVER if rise.get(n, 0) > 0]
+        bad += _symbols(device, after, now.at_s)
+        doubtful += [
+            f"{device}: {name} +{rise[name]} in {gone:.1f} s"
+            for name, most in PER_SECOND.items()
+            if gone > 0 and rise.get(name, 0) / gone > most
+        ]
+    if bad:
+        return failed(*bad)
+    return warned(*doubtful) if doubtful else passed(f"clean over {gone:.1f} s")
+
+
+def _symbols(device: str, counters: Mapping[str, int], uptime_s: float) -> list[str]:
+    count = counters.get("symbol_error", 0)
+    rate = count / max(uptime_s / 3600, 1.0)
+    if rate <= SYMBOLS_AN_HOUR:
+        return []
+    return [f"{device}: {count} symbol errors since the start, {rate:.0f} an hour"]
+
+
+def _compute_names(world: World) -> set[str] | None:
+    reading = world.facts[InfiniBand]
+    return {d.name for d in reading.value.compute} if isinstance(reading, Known) else None
+
+
+def _flaps(world: World) -> Seen:
+    reading = world.facts[LinkCounters]
+    if isinstance(reading, Absent) or isinstance(world.facts[InfiniBand], Absent):
+        return skipped("no RDMA device on this host")
+    if isinstance(reading, Unknown):
+        return unread(reading)
+    days = max(reading.value.at_s / 86400, 1.0)
+    wanted = _compute_names(world)
+    counts = {
+        device: counters["link_downed"]
+        for device, counters in reading.value.by_device.items()
+        if "link_downed" in counters and (wanted is None or device in wanted)
+    }
+    often = {d: n for d, n in counts.items() if n / days >= FLAPS_A_DAY}
+    if not counts:
+        return not_told("how often links went down")
+    if often:
+        return failed(*(f"{d}: link went down {n} times in {days:.1f} d" for d, n in often.items()))
+    return passed(f"at most {max(counts.values())} link losses since the start")
+
+
+ROWS: tuple[Row[World], ...] = (
+    Row(
+        "IB-01", "RDMA devices are told apart by purpose", _classes,
+        "on HGX B200 and B300 some ACTIVE mlx5 devices are management functions of the NVSwitches "
+        "and carry no traffic",
+        BRIDGES,
+        "where this is wrong, set compute_nics or storage_nics for the host, PCI prefixes such as "
+        "0000:18,0000:40",
+        SOFT,
+    ),
+    Row(
+        "IB-02", "Compute ports are active", _ports,
+        "a port that is not ACTIVE carries nothing, whatever rate it prints; a job that includes "
+        "it hangs or fails at connect",
+        "https://github.com/leptonai/gpud/pull/1209", "ibstat", SOFT,
+    ),
+    Row(
+        "IB-03", "Compute ports have the expected rate for each GPU", _rates,
+        "the number of ports a GPU differs by maker, the rate for a GPU does not; a slow rail "
+        "slows all ranks",
+        GPUD, "check transceivers and split configuration: mlxlink -d DEVICE", SOFT,
+    ),
+    Row(
+        "IB-04", "Device files for verbs are there", _nodes,
+        "user programs reach RDMA through /dev/infiniband/uverbsN and rdma_cm",
+        SENTINEL, "modprobe -a ib_uverbs rdma_ucm", SOFT,
+    ),
+    Row(
+        "IB-05", "Kernel modules for RDMA are loaded", _modules,
+        "without mlx5_ib the cards are network cards only, and the NVSwitches of B200 and B300 "
+        "boards cannot be managed",
+        BRIDGES, levels=SOFT,
+    ),
+    Row(
+        "IB-06", "Compute devices run one firmware", _firmware,
+        "mixed firmware behaves differently under load and hides faults",
+        "https://github.com/imbue-ai/cluster-health",
+        "flash all to one version: mlxfwmanager --online -u", QUIET,
+    ),
+    Row(
+        "IB-07", "Link errors do not rise", _counters,
+        "rising errors mean a bad cable or optics, and retransmissions that stall collectives",
+        SENTINEL,
+        "drain, reseat or replace cable and optics of the port; reset counters: perfquery -R",
+        SOFT,
+    ),
+    Row(
+        "IB-08", "Links stay up", _flaps,
+        "a link that comes and goes ends every job that uses it",
+        "https://github.com/Azure/azurehpc-health-checks",
+        "drain, replace cable or optics; the switch log names the port", SOFT,
+    ),
+)  # fmt: skip

@@ -1,0 +1,199 @@
+"""SLU-01 to SLU-06: a worker beside Slurm, which does not know that our GPUs are taken."""
+
+from __future__ import annotations
+
+import re
+
+from ..core.reading import Absent, Known, Reading, Unknown
+from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..probes.containers import Containers
+from ..probes.slurm import (
+    Danger,
+    GpuOwner,
+    GpuOwners,
+    Job,
+    Slurm,
+    SlurmHooks,
+    SlurmNode,
+    SshDevices,
+)
+from .checks_gpu_use import OURS, SERVICES
+from .judging import QUIET, SOFT, loss, not_told, unread
+
+DEEPOPS = "https://github.com/NVIDIA/deepops/issues/1315"
+DRAIN = (
+    "scontrol update nodename={node} state=drain reason='bringup: TICKET' (or a reservation: "
+    "scontrol create reservation nodes={node} users=USER starttime=now duration=unlimited)"
+)
+OFF = re.compile(r"DRAIN|MAINT|RESERVED|DOWN|FUTURE|POWER")
+KILLS = re.compile(r"\bp?kill|pmon|query-compute-apps|docker|podman|nerdctl|gpu-reset|smi.* -r\b")
+
+
+def _node(world: World) -> Reading[SlurmNode]:
+    reading = world.facts[Slurm]
+    return reading.value.node if isinstance(reading, Known) else reading
+
+
+def _jobs(world: World) -> tuple[Job, ...]:
+    reading = world.facts[Slurm]
+    jobs = reading.value.jobs if isinstance(reading, Known) else reading
+    return jobs.value if isinstance(jobs, Known) else ()
+
+
+def is_kept_free(world: World) -> bool:
+    """Tell whether Slurm surely starts no job on this host: absent, or drained or reserved."""
+    node = _node(world)
+    return isinstance(node, Absent) or (
+        isinstance(node, Known) and bool(OFF.search(node.value.state))
+    )
+
+
+def _role(world: World) -> Seen:
+    reading = world.facts[Slurm]
+    if isinstance(reading, Absent):
+        return skipped("no Slurm on this host")
+    if isinstance(reading, Unknown):
+        return unread(reading)
+    node, jobs = reading.value.node, _jobs(world)
+    if isinstance(node, Absent):
+        return passed(node.evidence)
+    if isinstance(node, Unknown):
+        idle = reading.value.daemon in ("none", "inactive", "failed")
+        return passed(f"slurmd is {reading.value.daemon}") if idle else unread(node)
+    remedy = DRAIN.format(node=node.value.name)
+    if jobs or re.search(r"ALLOC|MIXED|COMPLETING", node.value.state):
+        lines = [f"job {job.id} of {job.user}: {job.state} {job.resources}" for job in jobs[:3]]
+        level = Level.BLOCK if world.deployment else Level.WARN
+        return failed(node.evidence, *lines, level=level, remedy=remedy)
+    if OFF.search(node.value.state):
+        return passed(node.evidence)
+    return warned(node.evidence, remedy=remedy)
+
+
+def _hooks(world: World) -> Seen:
+    reading = world.facts[SlurmHooks]
+    if isinstance(reading, Absent):
+        return skipped("no slurm.conf on this host")
+    if isinstance(reading, Unknown):
+        return unread(reading)
+    hooks = reading.value
+    kills = [danger for danger in hooks.dangers if KILLS.search(danger.text)]
+    if kills:
+        level = Level.BLOCK if world.deployment and not is_kept_free(world) else Level.WARN
+        return failed(*(_line(danger) for danger in kills[:4]), level=level)
+    if hooks.dangers:
+        return warned(*(_line(danger) for danger in hooks.dangers[:4]), level=Level.NOTE)
+    if hooks.unread:
+        return unread(Unknown(f"permission denied: {' '.join(hooks.unread[:3])}"))
+    return passed(reading.evidence)
+
+
+def _line(danger: Danger) -> str:
+    return f"{danger.file}:{danger.line}: {danger.text[:120]}"
+
+
+def _hidden(world: World) -> Seen:
+    reading = world.facts[SshDevices]
+    if isinstance(world.facts[Slurm], Absent) and not isinstance(reading, Known):
+        return skipped("no Slurm on this host")
+    if not isinstance(reading, Known):
+        return unread(reading)
+    return warned(reading.evidence) if reading.value.hides_gpus else passed(reading.evidence)
+
+
+def _use(world: World) -> Seen:
+    owners, jobs = world.facts[GpuOwners], _jobs(world)
+    with_gpus = [job for job in jobs if "gpu" in job.resources]
+    lines = [f"job {job.id} of {job.user}: {job.resources}" for job in with_gpus[:3]]
+    if isinstance(owners, Absent) and not lines:
+        return skipped(owners.evidence)
+    foreign: list[GpuOwner] = []
+    if isinstance(owners, Known):
+        ours = _our_containers(world)
+        foreign = [owner for owner in owners.value.owners if not _is_ours(owner, ours)]
+    lines += [f"{owner.command} ({owner.pid}) of {owner.place}" for owner in foreign[:4]]
+    if lines:
+        whole = loss(world, lines) if world.role is not None and world.role.gpus else Level.BLOCK
+        return failed(*lines, level=whole if world.deployment else Level.WARN)
+    if not isinstance(owners, Known):
+        return unread(owners)
+    if not owners.value.is_whole:
+        return not_told("processes of other users, which only root sees")
+    return passed("no foreign process on a GPU")
+
+
+def _our_containers(world: World) -> tuple[str, ...]:
+    reading = world.facts[Containers]
+    listed = reading.value.containers if isinstance(reading, Known) else ()
+    return tuple(c.id[:12] for c in listed if c.labels and c.id)
+
+
+def _is_ours(owner: GpuOwner, containers: tuple[str, ...]) -> bool:
+    if SERVICES.search(owner.command):
+        return True
+    if any(container in owner.cgroup for container in containers):
+        return True
+    is_job = owner.place.startswith("Slurm job")
+    return (
+        not is_job and not owner.place.startswith("container") and bool(OURS.search(owner.command))
+    )
+
+
+def _health(world: World) -> Seen:
+    reading = world.facts[SlurmHooks]
+    if isinstance(reading, Absent):
+        return skipped("no slurm.conf on this host")
+    if isinstance(reading, Unknown):
+        return unread(reading)
+    program = reading.value.health
+    if not program or program in ("/bin/true", "/usr/bin/true"):
+        return passed("no HealthCheckProgram")
+    return warned(f"HealthCheckProgram={program}")
+
+
+def _given_back(world: World) -> Seen:
+    node = _node(world)
+    if not isinstance(node, Known) or "bringup" not in node.value.reason:
+        return skipped("checked when a worker is taken down")
+    running = world.facts[Containers]
+    if not isinstance(running, Known):
+        return unread(running)
+    if any(c.labels and c.is_running for c in running.value.containers):
+        return passed(f"our worker runs, {node.evidence}")
+    remedy = f"scontrol update nodename={node.value.name} state=resume"
+    return warned(f"no worker of ours runs, but {node.evidence}", remedy=remedy)
+
+
+ROWS: tuple[Row[World], ...] = (
+    Row(
+        "SLU-01", "Slurm gives this host to nobody else", _role,
+        "Slurm does not see workers outside its control groups, and starts jobs on their GPUs",
+        "https://slurm.schedmd.com/scontrol.html",
+    ),
+    Row(
+        "SLU-02", "No hook of Slurm would end a worker", _hooks,
+        "an epilog that kills what nvidia-smi lists kills our worker after anybody's job",
+        DEEPOPS, "exempt our control group in that script, or keep jobs off this host", SOFT,
+    ),
+    Row(
+        "SLU-03", "Logins over SSH see the GPUs", _hidden,
+        "a site may hide GPUs from SSH sessions; 'No devices were found' is then policy, no fault",
+        "https://github.com/NVIDIA/deepops", "probe as root on the host, or inside a job: srun",
+    ),
+    Row(
+        "SLU-04", "Nobody else uses the GPUs", _use,
+        "two owners of one GPU both fail for lack of memory; never kill what is not ours",
+        "https://slurm.schedmd.com/gres.html", "ask the owner; or name free GPUs for the role",
+    ),
+    Row(
+        "SLU-05", "Slurm's health check tolerates a worker", _health,
+        "some health checks drain a host whose GPU memory is in use",
+        "https://github.com/nebius/soperator/pull/1711", "agree on an exception with the site",
+        QUIET,
+    ),
+    Row(
+        "SLU-06", "The host was given back", _given_back,
+        "a drain that outlives the worker wastes the host",
+        "https://slurm.schedmd.com/scontrol.html", levels=QUIET,
+    ),
+)  # fmt: skip
