@@ -6,19 +6,30 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from .bundle.doctor import diagnose
 from .bundle.evidence import Evidence, Ready
+from .bundle.frontend_process import (
+    LOG,
+    PROCESS,
+    FrontendProcess,
+    log_ask,
+    parse_log,
+    parse_processes,
+    process_ask,
+)
 from .bundle.match import Held, Sums
 from .bundle.releases import release_of
+from .bundle.self_hosting import REACH, parse_reach, reach_ask
 from .core.errors import ToolError
 from .core.reading import Absent, Known, Reading, Unknown, value_of
 from .core.remote import Reader
 from .core.rules import Finding
+from .core.words import Word
 from .edge.bundle_files import summed
 from .edge.http import Opener, ask, direct
-from .flow_bundle import fetch_there, listed_there
+from .flow_bundle import ask_host, fetch_there, listed_there
 from .readiness.cards import Announced, Where
 
 T = TypeVar("T")
@@ -98,6 +109,53 @@ def look_there(host: str, reader: Reader, *, root: str = "/") -> Look:
         return _summed(fetch_there(host, reader, folder, chosen, root=root))
 
     return look
+
+
+def find_frontend(
+    reader: Reader, url: str, *, port: int | None = None, root: str = "/"
+) -> Reading[Frontend]:
+    """Return the frontend behind a URL with its settings, seen from its host or its container.
+
+    `port` is the one it listens on itself, where that is not the URL's.
+    """
+    wanted = port or urlsplit(url).port or 8000
+    section = ask_host(reader, (process_ask(),), root=root)[PROCESS]
+    found = parse_processes(section)
+    if not isinstance(found, Known):
+        return found
+    for process in found.value:
+        if process.port == wanted:
+            return Known(_frontend(url, process), f"process {process.pid}")
+    ports = ", ".join(str(process.port) for process in found.value)
+    return Absent(f"no frontend there listens on port {wanted}; found: {ports}")
+
+
+def _frontend(url: str, process: FrontendProcess) -> Frontend:
+    return Frontend(
+        url,
+        process.version,
+        process.model_path,
+        Known(process.namespace, f"process {process.pid}"),
+        process.processor,
+    )
+
+
+def read_log(reader: Reader, words: tuple[Word, ...], *, root: str = "/") -> str:
+    """Return the end of a frontend's log, given the command that prints it (`container_log`…).
+
+    Raises ToolError where it cannot be read.
+    """
+    match parse_log(ask_host(reader, (log_ask(words),), root=root)[LOG]):
+        case Known(text):
+            return text
+        case Unknown(why):
+            raise ToolError(f"cannot read the frontend's log: {why}")
+    raise ToolError("cannot read the frontend's log")
+
+
+def reaches(reader: Reader, host: str, port: int) -> Reading[bool]:
+    """Return whether the frontend's place reaches a worker's port: what self-hosting needs."""
+    return parse_reach(ask_host(reader, (reach_ask(host, port),))[REACH])
 
 
 def _summed(files: dict[str, bytes]) -> Held:

@@ -28,6 +28,7 @@ PACKAGES = {
     "nats-server": "nats-server",
     "dash": "dash",
     "sudo": "sudo",
+    "kubectl": "kubernetes-client",
 }
 """A program that tests run, and the Debian package that brings it."""
 

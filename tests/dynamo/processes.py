@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -36,6 +38,15 @@ def free_ports(count: int) -> tuple[int, ...]:
     finally:
         for one in sockets:
             one.close()
+
+
+def free_low_port() -> int:
+    """Return a free port below 32768: Dynamo reads DYN_SYSTEM_PORT as a signed 16-bit number."""
+    for port in random.sample(range(20000, 32768), 100):
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port below 32768 in a hundred tries")
 
 
 @dataclass(slots=True)
