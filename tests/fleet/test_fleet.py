@@ -47,7 +47,7 @@ def test_digest_of_a_tree_tells_one_changed_byte(fleet: MakeFleet) -> None:
 def test_cut_cable_silences_a_host_until_mended(fleet: MakeFleet) -> None:
     (host,) = fleet(1)
     host.cut()
-    with pytest.raises(OSError, match="timed out|No route"):
+    with pytest.raises(OSError, match=r"timed out|No route"):
         socket.create_connection((host.address, host.port), timeout=1.5)
     host.mend()
     host.await_sshd()
