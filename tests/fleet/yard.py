@@ -98,6 +98,7 @@ class FleetHost:
     def kill_sshd(self) -> None:
         """Kill the listener and every session, as a crash would."""
         self.exec("pkill", "-KILL", "-x", "sshd", check=False)
+        self._await(lambda: self.exec("pgrep", "-x", "sshd", check=False).returncode == 1, "end")
 
     def start_sshd(self) -> None:
         """Start the listener again and wait until it answers."""
