@@ -20,7 +20,8 @@ def options(spec: Spec, world: World, deployment: Deployment, role: Role) -> tup
     settled = spec.decisions
     return (
         *_labels(spec),
-        *_kernel(settled),
+        *("--network", "host"),
+        *(_kernel(settled) if spec.has_gpus else ()),
         *(_privileges(settled, world) if spec.has_gpus else ()),
         *(_gpus(settled, role) if spec.has_gpus else ()),
         *("--restart", text(settled, "restart")),
@@ -47,7 +48,6 @@ def _labels(spec: Spec) -> Iterator[str]:
 
 def _kernel(settled: Settled) -> Iterator[str]:
     shm = text(settled, "shm")
-    yield from ("--network", "host")
     yield from ("--ipc", "host") if shm == "host" else ("--shm-size", shm)
     if flag(settled, "share_pid"):
         yield from ("--pid", "host")

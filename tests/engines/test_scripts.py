@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bringup.core.host import Deployment
-from bringup.core.rules import judge
+from bringup.core.rules import World, judge
 from bringup.core.words import Secret
 from bringup.edge.render import Renderer
 from bringup.engines import ENGINES
@@ -35,15 +35,18 @@ CASES = [
 ]
 
 
-def made(deployment: Deployment, role: str) -> tuple[Spec, str]:
+def rendered(deployment: Deployment, seen: World) -> tuple[Spec, str]:
     """Go the whole way from facts to a script's text."""
-    seen = world(deployment, role)
     findings = judge(fallbacks.ROWS, seen, host=seen.host.name)
     engine, chosen = ENGINES[deployment.engine], seen.role
     assert chosen is not None
     spec = specify(engine, deployment, chosen, seen, settled(seen, findings), peers={})
     given = values(spec, seen, deployment, chosen, tool="bringup 0.1.0")
     return spec, RENDERER.text(spec.template, given)
+
+
+def made(deployment: Deployment, role: str) -> tuple[Spec, str]:
+    return rendered(deployment, world(deployment, role))
 
 
 def names(case: tuple[Deployment, str]) -> str:

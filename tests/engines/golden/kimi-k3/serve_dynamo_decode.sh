@@ -155,16 +155,17 @@ check_secrets() {
 }
 
 
-# inspected FORMAT: one property of the container; nothing when there is none
+# inspected FORMAT: one property of the container; nothing when there is none, and no answer at
+# all (an exit, by set -e) when the engine does not answer
 inspected() {
-  [ -z "$("$ENGINE" ps --all --quiet --filter "name=^$NAME\$")" ] ||
-    "$ENGINE" inspect --format "$1" "$NAME"
+  id=$("$ENGINE" ps --all --quiet --filter "name=^$NAME\$") || return
+  [ -z "$id" ] || "$ENGINE" inspect --format "$1" "$NAME"
 }
 state() { inspected '{{.State.Status}}'; }
 label() { inspected '{{index .Config.Labels "bringup.config"}}'; }
 
 check_image() {
-  found=$("$ENGINE" image inspect --format '{{.Id}} {{join .RepoDigests " "}}' "$IMAGE" 2>/dev/null) ||
+  found=$("$ENGINE" image inspect --format '{{.Id}} {{range .RepoDigests}}{{.}} {{end}}' "$IMAGE" 2>/dev/null) ||
     found=
   case $found in
   '') refuse "image $IMAGE is not on this host" "run bringup again: it brings the image" ;;
@@ -196,7 +197,7 @@ prepare() {
   check_rdma
   check_secrets
   checked
-  [ -z "$(state)" ] || { keep_log; "$ENGINE" rm "$NAME" >/dev/null; }
+  [ -z "$now" ] || { keep_log; "$ENGINE" rm "$NAME" >/dev/null; }
 }
 
 start() {
@@ -224,14 +225,14 @@ status() {
 }
 
 logs() {
-  if [ -n "$(state)" ]; then
-    exec "$ENGINE" logs --follow --tail 200 "$NAME"
-  fi
+  now=$(state)
+  [ -z "$now" ] || exec "$ENGINE" logs --follow --tail 200 "$NAME"
   say "no container; the log of the last one is $LAST_LOG"
 }
 
 stop() {
-  [ -n "$(state)" ] || { say "not there"; exit 0; }
+  now=$(state)
+  [ -n "$now" ] || { say "not there"; exit 0; }
   [ -n "$(label)" ] || { say "not ours: it has no bringup label; left alone" >&2; exit 4; }
   "$ENGINE" stop --time 60 "$NAME" >/dev/null
   keep_log

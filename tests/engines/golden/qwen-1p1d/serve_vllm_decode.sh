@@ -142,8 +142,9 @@ check_secrets() {
   }
 }
 
-# started_at PID: the kernel's start time of a process, so that a reused number is not mistaken
-started_at() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+# started_at PID: the kernel's start time of a process that lives, so that neither a reused number
+# nor a dead child that nobody collected is mistaken for the worker
+started_at() { sed -n 's/.*) [^Z] //p' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f19; }
 
 # state: "PID CONFIG" of the running worker, or nothing
 state() {
@@ -217,10 +218,10 @@ stop() {
   [ -n "$now" ] || { say "not running"; exit 0; }
   pid=${now%% *}
   kill -TERM -- "-$pid" 2>/dev/null || kill -TERM "$pid"
-  tries=60
+  tries=300
   while [ -n "$(state)" ] && [ "$tries" -gt 0 ]; do
     tries=$((tries - 1))
-    sleep 1
+    sleep 0.2
   done
   [ -z "$(state)" ] || kill -KILL -- "-$pid" 2>/dev/null || :
   rm -f "$STATE"

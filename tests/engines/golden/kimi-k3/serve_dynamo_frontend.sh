@@ -1,0 +1,214 @@
+#!/bin/sh
+# serve_dynamo_frontend.sh: frontend of kimi-k3-ultrafast on b300-04
+#
+# Made by bringup 0.1.0, configuration sha256:71d57db1c1b1d7461263fcc0bb13a4ffeb4381be607079612ad84fc268b357e0
+# from deployment kimi-k3, role frontend.
+# Edit the inventory, not this file: the next run of bringup writes it anew.
+set -eu
+
+NAME=kimi-k3-frontend
+CONFIG=sha256:71d57db1c1b1d7461263fcc0bb13a4ffeb4381be607079612ad84fc268b357e0
+MODEL=/raid/models/Kimi-K3
+SECRETS_FILE=''
+READY_TIMEOUT_S=60
+ENGINE=docker
+IMAGE=dynamo-sglang-k3:1.3.0.post1
+IMAGE_DIGEST=sha256:3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f
+LAST_LOG=/var/log/bringup/kimi-k3-frontend.last.log
+
+# worker RUNNER MODE: hand the whole command to RUNNER (show, or command to run it);
+# MODE is --detach or --sig-proxy=true
+worker() {
+  "$1" "$ENGINE" run "$2" \
+    --name "$NAME" \
+    --label bringup.config=sha256:71d57db1c1b1d7461263fcc0bb13a4ffeb4381be607079612ad84fc268b357e0 \
+    --label bringup.deployment=kimi-k3 \
+    --label bringup.role=frontend \
+    --network host \
+    --restart no \
+    --log-driver json-file \
+    --log-opt max-size=100m \
+    --log-opt max-file=5 \
+    --volume /raid/models/Kimi-K3:/raid/models/Kimi-K3:ro \
+    --volume /raid/models/Kimi-K3-DSpark:/raid/models/Kimi-K3-DSpark:ro \
+    --env ETCD_ENDPOINTS=http://10.0.0.11:2379,http://10.0.0.12:2379,http://10.0.0.13:2379 \
+    --env NATS_SERVER=nats://10.0.0.11:4222 \
+    --env DYN_NAMESPACE=dynamo \
+    --entrypoint python3 \
+    "$IMAGE" \
+    -m dynamo.frontend \
+    --http-port 8000
+}
+
+say() { printf '%s: %s\n' "$NAME" "$1"; }
+
+problems=0
+# refuse WHY WHAT-TO-DO: note one reason not to start; `checked` stops after all were looked at.
+refuse() {
+  problems=$((problems + 1))
+  printf '%s: cannot start: %s\n%s: do: %s\n' "$NAME" "$1" "$NAME" "$2" >&2
+}
+checked() {
+  [ "$problems" -eq 0 ] || { say "nothing was started" >&2; exit 4; }
+}
+
+# show WORD...: print a command that can be pasted, an option or a variable a line
+show() {
+  option=
+  for word; do
+    case $word in
+    -[!0-9]*) printf '\\\n  ' && option=1 ;;
+    [A-Z]*=*) [ -n "$option" ] || printf '\\\n  '; option= ;;
+    *) option= ;;
+    esac
+    case $word in
+    *[!A-Za-z0-9_@%+=:,./-]* | '') printf "'%s' " "$(printf '%s' "$word" | sed "s/'/'\\\\''/g")" ;;
+    *) printf '%s ' "$word" ;;
+    esac
+  done
+  printf '\n'
+}
+
+# listening PORT: true when something on this host accepts connections there
+listening() {
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
+    grep -Eqi "^ *[0-9]+: [0-9a-f]+:$(printf '%04X' "$1") [0-9a-f]+:0000 0A "
+}
+
+check_model() {
+  case $MODEL in
+  /*) [ -f "$MODEL/config.json" ] ||
+    refuse "no $MODEL/config.json" "bring the model back, or set model.path in the inventory" ;;
+  esac
+}
+
+check_ports() {
+  ! listening 8000 ||
+    refuse 'port 8000 (http_port) is taken' 'stop what listens there, or set http_port in the inventory'
+}
+
+check_rdma() {
+  :
+}
+
+check_secrets() {
+  [ -z "$SECRETS_FILE" ] || {
+    [ -r "$SECRETS_FILE" ] || refuse "cannot read $SECRETS_FILE" "run bringup again: it writes it"
+    case $(stat -c %a "$SECRETS_FILE" 2>/dev/null) in
+    600 | 400 | '') ;;
+    *) refuse "others can read $SECRETS_FILE" "chmod 600 $SECRETS_FILE" ;;
+    esac
+  }
+}
+
+
+# inspected FORMAT: one property of the container; nothing when there is none, and no answer at
+# all (an exit, by set -e) when the engine does not answer
+inspected() {
+  id=$("$ENGINE" ps --all --quiet --filter "name=^$NAME\$") || return
+  [ -z "$id" ] || "$ENGINE" inspect --format "$1" "$NAME"
+}
+state() { inspected '{{.State.Status}}'; }
+label() { inspected '{{index .Config.Labels "bringup.config"}}'; }
+
+check_image() {
+  found=$("$ENGINE" image inspect --format '{{.Id}} {{range .RepoDigests}}{{.}} {{end}}' "$IMAGE" 2>/dev/null) ||
+    found=
+  case $found in
+  '') refuse "image $IMAGE is not on this host" "run bringup again: it brings the image" ;;
+  *"$IMAGE_DIGEST"*) ;;
+  *) refuse "image $IMAGE is $found, not $IMAGE_DIGEST" "run bringup again with the image you mean" ;;
+  esac
+}
+
+# Leave alone what runs as written here; never replace what runs as something else.
+check_container() {
+  now=$(state)
+  case $now in
+  '' | created | exited | dead) ;;
+  *) [ "$(label)" != "$CONFIG" ] || { say "already runs, as written here"; exit 0; }
+    refuse "a container of this name is $now with other settings" "$0 --stop, then start again" ;;
+  esac
+}
+
+keep_log() {
+  mkdir -p "${LAST_LOG%/*}"
+  "$ENGINE" logs --tail 20000 "$NAME" >"$LAST_LOG" 2>&1 || :
+}
+
+prepare() {
+  check_container
+  check_image
+  check_model
+  check_ports
+  check_rdma
+  check_secrets
+  checked
+  [ -z "$now" ] || { keep_log; "$ENGINE" rm "$NAME" >/dev/null; }
+}
+
+start() {
+  prepare
+  worker command --detach >/dev/null
+  say "started; it may take up to $READY_TIMEOUT_S s to serve"
+  say "log: $0 --logs; state: $0 --status"
+}
+
+foreground() {
+  prepare
+  worker exec --sig-proxy=true
+}
+
+print() { worker show --detach; }
+
+status() {
+  now=$(state)
+  case $now in
+  running) [ "$(label)" = "$CONFIG" ] || { say "runs with other settings: $(label)"; exit 4; }
+    say "runs as written here, configuration $CONFIG" ;;
+  '') say "not there"; exit 3 ;;
+  *) say "$now; last log: $0 --logs"; exit 3 ;;
+  esac
+}
+
+logs() {
+  now=$(state)
+  [ -z "$now" ] || exec "$ENGINE" logs --follow --tail 200 "$NAME"
+  say "no container; the log of the last one is $LAST_LOG"
+}
+
+stop() {
+  now=$(state)
+  [ -n "$now" ] || { say "not there"; exit 0; }
+  [ -n "$(label)" ] || { say "not ours: it has no bringup label; left alone" >&2; exit 4; }
+  "$ENGINE" stop --time 60 "$NAME" >/dev/null
+  keep_log
+  "$ENGINE" rm "$NAME" >/dev/null 2>&1 || :
+  say "stopped; its log is kept in $LAST_LOG"
+}
+
+usage() {
+  cat <<'END'
+usage: serve_dynamo_frontend.sh [COMMAND]
+  --start       check what this script relies on, then start the worker (the default)
+  --foreground  the same, and stay with it: for a service manager
+  --print       show the final command; start nothing
+  --status      say whether it runs and as what (exit 0: as written here, 3: not, 4: otherwise)
+  --logs        follow its log
+  --stop        stop it
+END
+}
+
+case ${1:---start} in
+--start) start ;;
+--foreground) foreground ;;
+--print) print ;;
+--status) status ;;
+--logs) logs ;;
+--stop) stop ;;
+--help | -h) usage ;;
+*)
+  usage >&2
+  exit 2
+  ;;
+esac
