@@ -1,15 +1,12 @@
-"""Plans and receipts as text for people. No decisions are made here."""
+"""Findings, plans and receipts as text for people. No decisions are made here."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .core.knobs import Decision
 from .core.plan import Plan, Planned, difference
 from .core.receipt import Done, Outcome, Receipt
 from .core.rules import Finding, Level, Status, Verdict
@@ -29,63 +26,24 @@ COLOR = {
 GRAVITY = (Level.BLOCK, Level.WARN, Level.NOTE, Level.OK)
 
 
-def heading(host: str, what: str, verdict: Verdict | None = None) -> RenderableType:
-    """Return the line that opens a host's part."""
-    line = Text("\n").append(host, style="bold").append(f"  {what}")
-    if verdict is not None:
-        line.append("  ").append(verdict.value, style=f"bold {COLOR[verdict]}")
-    return line
-
-
-def findings_view(findings: Iterable[Finding]) -> RenderableType:
-    """Return the findings that matter, gravest first; what passed is one line of counts."""
-    found = tuple(findings)
-    shown = sorted(
-        (f for f in found if f.level is not Level.OK), key=lambda f: GRAVITY.index(f.level)
-    )
-    calm = [f for f in found if f.level is Level.OK]
-    rows = [_finding(finding) for finding in shown]
-    counts = {
-        status: sum(f.status is status for f in calm) for status in (Status.PASS, Status.SKIP)
-    }
-    rows.append(Text(f"  {counts[Status.PASS]} passed, {counts[Status.SKIP]} do not apply", "dim"))
-    return Group(*rows)
-
-
-def _finding(finding: Finding) -> RenderableType:
+def finding_view(finding: Finding, *, hosts: str = "") -> RenderableType:
+    """Return one finding: what, where, the lines that show it, why it matters, what to do."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=9, style="dim")
     grid.add_column(overflow="fold")
-    color = COLOR[finding.level]
     word = "unknown" if finding.status is Status.UNKNOWN else finding.level.value
-    title = Text(finding.title, style="bold").append(f"  {finding.id}", style="dim")
-    grid.add_row(Text(word, style=f"bold {color}"), title)
+    title = Text(finding.title, style="bold").append(f"  {finding.id}  {hosts}", style="dim")
+    grid.add_row(Text(word, style=f"bold {COLOR[finding.level]}"), title)
     for line in finding.evidence[:4]:
         grid.add_row("saw", Text(line))
     if len(finding.evidence) > 4:
-        grid.add_row(
-            "", Text(f"and {len(finding.evidence) - 4} lines more (--json shows all)", "dim")
-        )
+        more = f"and {len(finding.evidence) - 4} lines more (--json shows all)"
+        grid.add_row("", Text(more, "dim"))
     grid.add_row("because", Text(finding.reason))
     if finding.remedy:
         grid.add_row("do", Text(finding.remedy, style="green"))
     if finding.follow_up:
         grid.add_row("later", Text(finding.follow_up))
-    return Padding(grid, (0, 0, 0, 2))
-
-
-def decisions_view(decisions: Iterable[Decision]) -> RenderableType:
-    """Return every knob that is not at its default, with whose word it is."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold")
-    grid.add_column(overflow="fold", max_width=34)
-    grid.add_column(overflow="fold")
-    for decision in decisions:
-        if decision.by == "default":
-            continue
-        because = f"{decision.by}: {decision.because}" if decision.because else decision.by
-        lost = "".join(f"; overruled {o.by} ({o.value})" for o in decision.overruled)
-        grid.add_row(decision.knob, str(decision.value), Text(because + lost, style="dim"))
     return Padding(grid, (0, 0, 0, 2))
 
 
@@ -101,7 +59,7 @@ def plan_view(plan: Plan, *, diff: bool) -> RenderableType:
         line = Text(f"  {'+' if absent else mark} ", style=style).append(planned.step.title)
         rows.append(line.append(f"  {_state(planned)}", style="dim"))
         if diff and (text := difference(planned)):
-            rows.append(Padding(diff_view(text), (0, 0, 0, 4)))
+            rows.append(diff_view(text, indent=4))
     return Group(*rows) if rows else Text("  nothing is wanted on this host", style="dim")
 
 
@@ -119,12 +77,12 @@ def _short(found: str) -> str:
     return " ".join(word[:12] if len(word) > 40 else word for word in found.split())
 
 
-def diff_view(text: str) -> RenderableType:
-    """Return a unified diff in colour."""
+def diff_view(text: str, *, indent: int = 0) -> RenderableType:
+    """Return a unified diff in colour, its lines whole: they are there to be pasted."""
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    body = Text(no_wrap=False, overflow="fold")
-    for line in text.splitlines(keepends=True):
-        body.append(line, style=styles.get(line[:1], ""))
+    body = Text(no_wrap=True, overflow="ignore")
+    for line in text.splitlines():
+        body.append(f"{' ' * indent}{line}\n", style=styles.get(line[:1], ""))
     return body
 
 
@@ -138,9 +96,10 @@ OUTCOME = {
 
 def receipt_view(receipt: Receipt) -> RenderableType:
     """Return how each step ended."""
-    return Group(*(_done(done) for done in receipt.steps if done.outcome is not Outcome.SAME))
+    return Group(*(_done(done) for done in receipt.steps))
 
 
 def _done(done: Done) -> RenderableType:
     line = Text(f"  {done.outcome.value:<12}", style=OUTCOME[done.outcome])
-    return line.append(f"{done.id}  ").append(f"{done.seconds:.1f} s", style="dim")
+    spent = "" if done.outcome is Outcome.SAME else f"{done.seconds:.1f} s"
+    return line.append(f" {done.id}  ").append(spent, style="dim")

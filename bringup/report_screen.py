@@ -88,7 +88,18 @@ class PeopleScreen:
     def show(self, *views: RenderableType) -> None:
         with self._lock:
             for view in views:
-                self.console.print(view)
+                self._print(view)
+
+    def _print(self, view: RenderableType) -> None:
+        """Print; where lines go to a file, without the blanks that tables end in."""
+        if self._out.isatty():
+            self.console.print(view, crop=False)
+            return
+        with self.console.capture() as captured:
+            self.console.print(view, crop=False)
+        lines = captured.get().split("\n")
+        self._out.write("\n".join(line.rstrip() for line in lines))
+        self._out.flush()
 
     def emit(self, document: Mapping[str, Any]) -> None:
         """Nothing: documents are for machines."""

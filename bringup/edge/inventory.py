@@ -18,6 +18,7 @@ from . import inventory_deployments as deployments
 from . import inventory_files as files
 from . import inventory_hosts as hosts
 from . import inventory_knobs as knob_table
+from . import yaml_marks
 from .faults import Checked, check, merged
 from .inventory_roster import Fault, Merged, Roster, merge_all, roster
 from .names import PatternError, fold, names_of
@@ -44,9 +45,15 @@ def load(
     known = _known(sheet, promises, engines)
     problems = (*found.problems, *image_problems, *_problems(sheet, known, knobs))
     if problems:
-        place = f"the files are under {folder.resolve().parent}"
-        raise InventoryError(tuple(sorted(problems)), remedy=place)
+        remedy = f"mend the files under {folder.resolve().parent}; no host was touched"
+        raise InventoryError(tuple(sorted(problems)), remedy=remedy)
     return _inventory(folder, sheet, known)
+
+
+def problems_in(text: str) -> tuple[Problem, ...]:
+    """Return what is wrong with the text of a `hosts.yml`; kinds are not looked up."""
+    sheet = _sheet(files.Files(yaml_marks.read(text.encode(), "hosts.yml")))
+    return tuple(_all(sheet.hosts, _host_faults(sheet, None)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +148,8 @@ def _host_faults(sheet: _Sheet, knobs: Mapping[str, Knob] | None) -> Iterator[Fa
     for said in sheet.said.values():
         kind = said.get(("kind",))
         if kind is not None and kind.value not in sheet.kinds:
-            yield kind.path, f"no kind {kind.value!r}{did_you_mean(kind.value, sheet.kinds)}"
+            hint = did_you_mean(kind.value, sheet.kinds)
+            yield kind.path, f"there is no kinds/{kind.value}.yml{hint}"
     if knobs is not None:
         yield from knob_table.in_hosts(sheet.hosts.entry, knobs)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from ..core.errors import InventoryError, Problem, UsageError
 from ..core.host import Image
 from . import yaml_marks
-from .image_file import read_image
 from .names import NAME
 from .yaml_marks import Document
 
@@ -42,6 +41,8 @@ def read(folder: Path) -> Files:
 
 def read_promises(folder: Path) -> tuple[dict[str, Image], tuple[Problem, ...]]:
     """Return what each image folder promises, by name, and what is wrong with the others."""
+    from .image_file import read_image
+
     promises: dict[str, Image] = {}
     problems: list[Problem] = []
     for path in sorted(folder.glob("*/image.yml")):

@@ -118,13 +118,14 @@ def gateway_faults(said: Mapping[str, Merged]) -> Iterator[Fault]:
     """Yield gateways that nobody knows, and hosts that are reached through themselves."""
     for host, words in said.items():
         for name in _gateways(host, said):
-            if name not in said and (fault := _outside_fault(name, tuple(said))):
+            if name not in said and (fault := outside_fault(name, tuple(said))):
                 yield words[("gateway",)].path, fault
         if circle := _circle(host, said):
             yield words[("gateway",)].path, f"{host} is reached through itself: {circle}"
 
 
-def _outside_fault(text: str, hosts: tuple[str, ...]) -> str:
+def outside_fault(text: str, hosts: tuple[str, ...]) -> str:
+    """Return what is wrong with a jump that is no host of the inventory, or ""."""
     parts = _OUTSIDE.fullmatch(text)
     if parts is None or not _is_reachable(parts["address"], parts["port"] or "22"):
         return f"should be a host of the inventory or USER@HOST:PORT, not {shown(text)}"

@@ -72,12 +72,15 @@ def expand_addresses(pattern: str) -> tuple[str, ...]:
 
 def fold(names: Iterable[str]) -> str:
     """Return names in short form for people, in natural order: `b300-[04,07],web`."""
+    return ",".join(fold_alike(names))
+
+
+def fold_alike(names: Iterable[str]) -> tuple[str, ...]:
+    """Return one folded name for all names that differ in their last number only."""
     alike: dict[str, list[str]] = {}
     for name in sorted(names, key=natural):
         alike.setdefault(re.sub(r"\d+(\D*)$", r"0\1", name), []).append(name)
-    return ",".join(
-        str(NodeSet.fromlist(each, resolver=RESOLVER_NOGROUP)) for each in alike.values()
-    )
+    return tuple(str(NodeSet.fromlist(each, resolver=RESOLVER_NOGROUP)) for each in alike.values())
 
 
 def natural(name: str) -> tuple[tuple[str, int, str], ...]:

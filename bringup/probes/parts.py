@@ -14,12 +14,21 @@ NOT_ASKED = Unknown("not asked")
 
 
 def is_told(value: object) -> bool:
-    """Tell whether a field holds an answer: not None, not "", not `Unknown`, not {}."""
-    return value is not None and not isinstance(value, Unknown) and value not in ("", {})
+    """Tell whether a field holds an answer: not None, not `Unknown`, nothing empty.
+
+    Where none is an answer, a field says None for "not told" and () for "none".
+    """
+    return value is not None and not isinstance(value, Unknown) and value not in _EMPTY
+
+
+_EMPTY: tuple[object, ...] = ("", {}, (), frozenset())
 
 
 def joined(one: T, other: T) -> T:
-    """Return `one` with the fields that it lacks taken from `other`; mappings are united."""
+    """Return `one` with the fields that it lacks taken from `other`.
+
+    Mappings and sets are united.
+    """
     if not dataclasses.is_dataclass(one) or isinstance(one, type):
         raise TypeError(f"cannot join {type(one).__name__}: not a dataclass")
     changes: dict[str, Any] = {}  # Any: fields have types of their own
@@ -27,7 +36,9 @@ def joined(one: T, other: T) -> T:
         mine, its = getattr(one, field.name), getattr(other, field.name)
         if isinstance(mine, dict) and isinstance(its, dict):
             changes[field.name] = {**its, **mine}
-        elif not is_told(mine) and (is_told(its) or mine == NOT_ASKED):
+        elif isinstance(mine, frozenset) and isinstance(its, frozenset):
+            changes[field.name] = mine | its
+        elif not is_told(mine) and (is_told(its) or mine in (None, NOT_ASKED)):
             changes[field.name] = its
     return dataclasses.replace(one, **changes)
 

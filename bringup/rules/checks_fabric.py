@@ -84,12 +84,18 @@ def _state(world: World) -> Seen:
             return passed()
         if gpu.fabric_state == "In Progress" and early and not _has_failed(world):
             return warned(f"{line}: the host is up for {uptime_s(world)} s")
-        return failed(line)
+        return failed(line, remedy=_join(world))
 
     reading = world.facts[Gpus]
     if isinstance(reading, Known) and any(g.fabric_state == "N/A" for g in reading.value.gpus):
         return skipped("the driver reports no fabric for these GPUs")
     return of_gpus(world, judge, fine="every GPU has joined the fabric: Completed, Success")
+
+
+def _join(world: World) -> str:
+    if world.kind is None or world.kind.nvlsm:
+        return ORDER
+    return "systemctl restart nvidia-fabricmanager; nvidia-smi -q | grep -A 2 -w Fabric"
 
 
 def _has_failed(world: World) -> bool:

@@ -70,12 +70,16 @@ def _nvcc(world: World) -> Seen:
     if isinstance(reading, Unknown):
         return Seen(Status.UNKNOWN, (f"unknown: {reading.why}",), level=Level.NOTE)
     floor, sort = floor_of(world), where.capability(world)
-    install = f"install CUDA toolkit {floor or ''} or later (the toolkit package alone, it brings "
-    install += "no driver) where the engine runs, or an image that has it"
+    fits = f"; {cuda} fits this driver" if (cuda := driver_cuda(world)) else ""
+    install = (
+        f"install CUDA toolkit {floor or ''} or later (the toolkit package alone{fits}) where the "
+        "engine runs, or take an image that has it"
+    )
     if isinstance(reading, Absent):
         line = reading.evidence or "no nvcc in PATH, CUDA_HOME, default prefixes"
         return _without(world, line, install)
-    line = reading.evidence or f"nvcc {reading.value.full}"
+    where_ = f" ({reading.value.path})" if reading.value.path else ""
+    line = f"nvcc {reading.value.full or reading.value.version}{where_}"
     if not floor:
         return passed(line)
     if at_least(reading.value.version, floor) is False:

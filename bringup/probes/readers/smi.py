@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from . import smi_csv, smi_table, smi_text, smi_xml
 from .smi_words import Listing, Words
 
-__all__ = ["Listing", "Trouble", "Words", "library_version", "read", "read_all", "trouble_of"]
+__all__ = [
+    "Listing",
+    "Trouble",
+    "Words",
+    "library_version",
+    "partial",
+    "read",
+    "read_all",
+    "trouble_of",
+]
 
 
 class Trouble(Enum):
@@ -80,10 +90,12 @@ def read(text: str, *, fields: Sequence[str] = (), index: int | None = None) -> 
 
 def _troubled(listing: Listing, line: str) -> Listing:
     """A listing beside a complaint (a lost GPU among good ones) is never whole."""
-    return Listing(
-        listing.driver, listing.cuda, listing.attached, listing.gpus, ordered=listing.ordered,
-        trouble=line, evidence=listing.evidence or line,
-    )  # fmt: skip
+    return replace(listing, whole=False, trouble=line, evidence=listing.evidence or line)
+
+
+def partial(listing: Listing) -> Listing:
+    """Return a listing of which only some lines came through, or that was asked of some GPUs."""
+    return replace(listing, whole=False)
 
 
 def _listing(text: str, fields: Sequence[str], index: int | None) -> Listing:

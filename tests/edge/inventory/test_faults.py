@@ -98,7 +98,7 @@ def test_all_files_are_told_at_once(tmp_path: Path) -> None:
         "inventory/hosts.yml:2: hosts/a/port: should be an integer, not 'x'",
         "inventory/hosts.yml:2: hosts/a/user: no is a word to some readers and a switch to others: "
         "write true or false, or quote it ('no')",
-        "inventory/hosts.yml:3: hosts/b/kind: no kind 'b30'; did you mean b300?",
+        "inventory/hosts.yml:3: hosts/b/kind: there is no kinds/b30.yml; did you mean b300?",
         "inventory/kinds/b300.yml:1: product_names: is missing",
     ]
 
@@ -134,4 +134,4 @@ def test_a_long_value_is_shortened(tmp_path: Path) -> None:
 def test_the_remedy_says_where_the_files_are(tmp_path: Path) -> None:
     with pytest.raises(InventoryError) as raised:
         load(write(tmp_path, hosts="hosts: {a: {port: x}}"))
-    assert raised.value.remedy == f"the files are under {tmp_path}"
+    assert raised.value.remedy == f"mend the files under {tmp_path}; no host was touched"

@@ -14,6 +14,7 @@ from bringup.core.host import Mode
 from bringup.edge import yaml_marks
 from bringup.edge.inventory import load
 from bringup.edge.schema import DeploymentEntry, HostsFile, KindEntry, Settings, keys_of
+from bringup.engines import ENGINES
 from bringup.engines.knobs import KNOBS
 from tests.conftest import ROOT
 
@@ -66,13 +67,13 @@ def _may_stand_under_defaults(keys: tuple[str, ...]) -> bool:
 
 
 def test_every_example_line_is_right(whole: Path) -> None:
-    found = load(whole, ROOT / "images", knobs=KNOBS)
+    found = load(whole, ROOT / "images", knobs=KNOBS, engines=ENGINES)
     assert "bastion" in found.hosts
     assert [role.name for role in found.deployments["kimi-k3"].roles][-1] == "decode-long"
 
 
 def test_the_shipped_inventory_loads_as_it_is() -> None:
-    found = load(SHIPPED, ROOT / "images", knobs=KNOBS)
+    found = load(SHIPPED, ROOT / "images", knobs=KNOBS, engines=ENGINES)
     assert [*found.hosts] == ["b200-01", "b300-04", "b300-07"]
     assert {host.kind for host in found.hosts.values()} == {"b200", "b300"}
 

@@ -1,0 +1,111 @@
+"""From facts to a design: findings, settled knobs and specs, host by host. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from .core.facts import Facts
+from .core.host import Deployment, Host, Inventory, Role, Scalar
+from .core.kinds import kind_for
+from .core.knobs import Decision
+from .core.reading import value_of
+from .core.rules import Finding, Joint, World, judge
+from .engines import ENGINES
+from .engines.derive import address_of
+from .engines.settle import settled
+from .engines.spec import Spec, specify
+from .probes.gpu import Gpus
+from .rules import CHECKS
+from .rules.deployment import ROWS as DEPLOYMENT_ROWS
+from .rules.fallbacks import ROWS as RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One role that a host plays: the spec that its settled knobs give, and what checks it."""
+
+    world: World
+    spec: Spec
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """All that was found and settled for one host."""
+
+    host: Host
+    findings: tuple[Finding, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Every decision of every part, by knob name; equal ones once."""
+        found = [d for part in self.parts for _, d in sorted(part.spec.decisions.items())]
+        return tuple(dict.fromkeys(found))
+
+
+def world_of(
+    inventory: Inventory,
+    host: Host,
+    facts: Facts,
+    deployment: Deployment | None = None,
+    role: Role | None = None,
+) -> World:
+    """Return what rules may look at for one host in one role."""
+    gpus = value_of(facts[Gpus])
+    kind = kind_for(inventory.kinds, gpus.gpus if gpus else (), host)
+    return World(host, facts, kind, deployment, role)
+
+
+def design(
+    inventory: Inventory,
+    host: Host,
+    deployment: Deployment | None,
+    facts: Mapping[str, Facts],
+    operator: Mapping[str, Scalar],
+) -> Design:
+    """Return the design of one host in a deployment, given the facts of all that it is part of.
+
+    Raises UsageError where two opinions on a knob cannot be settled.
+    """
+    own = facts[host.name]
+    roles = deployment.roles_of(host.name) if deployment else ()
+    if deployment is None or not roles:
+        return Design(host, judge(CHECKS, world_of(inventory, host, own), host=host.name), ())
+    joint = _joint(inventory, deployment, facts)
+    across = judge(DEPLOYMENT_ROWS, joint, host=host.name)
+    findings, parts = list(across), []
+    for role in roles:
+        world = world_of(inventory, host, own, deployment, role)
+        ruled = judge(RULES, world, host=host.name)
+        findings += [*judge(CHECKS, world, host=host.name), *ruled]
+        parts.append(_part(joint, role, world, (*across, *ruled), operator))
+    return Design(host, _checked(findings, parts), tuple(parts))
+
+
+def _joint(inventory: Inventory, deployment: Deployment, facts: Mapping[str, Facts]) -> Joint:
+    worlds = {
+        name: world_of(inventory, inventory.hosts[name], facts[name], deployment, role)
+        for role in deployment.roles
+        for name in role.hosts
+        if name in facts
+    }
+    return Joint(deployment, worlds)
+
+
+def _part(
+    joint: Joint, role: Role, world: World, ruled: Iterable[Finding], operator: Mapping[str, Scalar]
+) -> Part:
+    deployment = joint.deployment
+    engine = ENGINES[deployment.engine]
+    peers = {name: address_of(other.host) for name, other in joint.worlds.items()}
+    decisions = settled(world, ruled, operator)
+    spec = specify(engine, deployment, role, world, decisions, peers=peers)
+    return Part(world, spec, engine.check(spec.command, engine.versions(deployment)))
+
+
+def _checked(findings: Iterable[Finding], parts: Iterable[Part]) -> tuple[Finding, ...]:
+    """Return the findings with those on each rendered command line, each finding once."""
+    everything = [*findings, *(f for part in parts for f in part.findings)]
+    return tuple({(f.id, f.host, f.evidence): f for f in everything}.values())

@@ -1,0 +1,126 @@
+"""Gather, decide, observe, plan, apply, verify: for one host and for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from .core.document import digest, plain
+from .core.errors import ToolError
+from .core.event import Event
+from .core.facts import Facts, Probe
+from .core.host import Host
+from .core.outcome import Ended
+from .core.plan import Plan, plan_steps
+from .core.steps import Step, Write
+from .core.words import HostPath
+from .decide import Design, Part, design
+from .edge.pool import Outcome, each
+from .engines.values import values
+from .flow_apply import apply, observe
+from .flow_gather import gather
+from .flow_types import Order, Tools
+from .probes import ALL
+from .probes.scope import questions, scope_of
+from .steps.file import file_step, text_file
+
+
+def provision(tools: Tools, order: Order) -> tuple[Ended, ...]:
+    """Bring hosts to what the inventory wants of them; in check mode, say what would change.
+
+    All hosts of a deployment are looked at, since rules compare them; only the ordered ones are
+    changed. One host's failure stops that host alone.
+    """
+    facts = gather(tools, needed(order), probes_of(order))
+
+    def work(host: Host) -> Ended:
+        return _one(tools, order, host, facts)
+
+    ended = {
+        outcome.item.name: _ended(outcome) for outcome in each(order.hosts, work, limit=tools.limit)
+    }
+    return tuple(ended[host.name] for host in order.hosts)
+
+
+def probes_of(order: Order) -> Callable[[Host], tuple[Probe[Any], ...]]:
+    """Return what says which questions a host is asked: all, and those its deployment adds."""
+
+    def ask(host: Host) -> tuple[Probe[Any], ...]:
+        deployment = order.deployments.get(host.name)
+        return questions(scope_of(deployment) if deployment else None)
+
+    return ask
+
+
+def needed(order: Order) -> tuple[Host, ...]:
+    """Return the ordered hosts and their peers, in the order of the inventory."""
+    names = {host.name for host in order.hosts} | set(order.deployments)
+    return tuple(host for name, host in order.inventory.hosts.items() if name in names)
+
+
+def _ended(outcome: Outcome[Host, Ended]) -> Ended:
+    host, error = outcome.item.name, outcome.error
+    if isinstance(error, ToolError):
+        return Ended(host, error=error.at(host=host))
+    if error is not None:
+        raise error
+    return outcome.value or Ended(host)
+
+
+def _one(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts | ToolError]) -> Ended:
+    own = facts[host.name]
+    if isinstance(own, ToolError):
+        return Ended(host.name, error=own)
+    known = {name: found for name, found in facts.items() if isinstance(found, Facts)}
+    plan = make_plan(tools, order, host, known)
+    if order.check or plan.blocks or not plan.changes:
+        tools.listen(Event(host.name, "plan", "done", is_end=True))
+        return Ended(host.name, plan)
+    order.approve(plan)
+    receipt, record, error = apply(tools, host, plan)
+    tools.listen(Event(host.name, "apply", "done", is_end=True))
+    return Ended(host.name, plan, receipt, record, error)
+
+
+def make_plan(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts]) -> Plan:
+    """Return the plan for one host: decide, render, and look how the host stands to each step."""
+    tools.listen(Event(host.name, "decide"))
+    deployment = order.deployments.get(host.name)
+    found = design(order.inventory, host, deployment, facts, order.set)
+    steps = steps_of(tools, found)
+    tools.listen(Event(host.name, "observe", f"{len(steps)} steps"))
+    seen = observe(tools, tools.fleet.remote(host.name), host, steps)
+    return Plan(
+        host=host.name,
+        tool=tools.version,
+        inventory=order.inventory.folder,
+        facts=facts_digest(facts[host.name]),
+        findings=found.findings,
+        decisions=found.decisions,
+        steps=plan_steps(steps, seen),
+    )
+
+
+def steps_of(tools: Tools, found: Design) -> tuple[Step, ...]:
+    """Return the steps of a design: the script of every part, and its secrets where it has any."""
+    return tuple(step for part in found.parts for step in _scripts(tools, part))
+
+
+def _scripts(tools: Tools, part: Part) -> Iterator[Step]:
+    spec, world = part.spec, part.world
+    if world.deployment is None or world.role is None:
+        return
+    made_by = f"bringup {tools.version}"
+    given = values(spec, world, world.deployment, world.role, tool=made_by)
+    text = tools.renderer.text(spec.template, given)
+    if spec.secrets:
+        write = Write(HostPath(spec.secrets_file), spec.secrets_text.encode(), 0o600, secret=True)
+        yield file_step(write, title=f"keep the secrets of {spec.script_name}")
+    yield text_file(spec.script, text, mode=0o755, title=f"write {spec.script}")
+
+
+def facts_digest(facts: Facts) -> str:
+    """Return the digest of what does not move by nature."""
+    volatile = {probe.fact for probe in ALL if probe.volatile}
+    kept = {t.__name__: plain(r) for t, r in facts.readings.items() if t not in volatile}
+    return digest(kept)

@@ -1,0 +1,134 @@
+"""Open what a verb works with: the inventory, the hosts it is about, a fleet, the tools."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from . import __version__
+from .core.errors import UsageError
+from .core.event import Listen
+from .core.host import Deployment, Host, Inventory
+from .core.nearest import did_you_mean
+from .edge.store import Store
+from .flow_types import Tools
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which hosts a verb is about, and how to reach them, as the operator said it."""
+
+    inventory: str = ""
+    host: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
+    limit: str = ""
+    exclude: tuple[str, ...] = ()
+    known_hosts: str = ""
+    accept_new: bool = False
+    state: str = ""
+
+
+def operator() -> str:
+    """Return who runs this, from where: for locks, receipts and logs."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def moment() -> str:
+    """Return the time now: ISO 8601, UTC, whole seconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_inventory(folder: str) -> Inventory:
+    """Read the inventory with the knobs and engines that there are; raises InventoryError."""
+    from .edge.inventory import load
+    from .engines import ENGINES
+    from .engines.knobs import KNOBS
+
+    path = Path(folder or "inventory")
+    return load(path, images=_images(path), knobs=KNOBS, engines=tuple(ENGINES))
+
+
+def _images(folder: Path) -> Path | None:
+    """Images lie beside the inventory, else in the working directory."""
+    for place in (folder.parent / "images", Path("images")):
+        if place.is_dir():
+            return place
+    return None
+
+
+def choose(inventory: Inventory, choice: Choice) -> tuple[Host, ...]:
+    """Return the chosen hosts; raises UsageError where none was named or a name is unknown."""
+    from .edge.inventory import select
+
+    return select(
+        inventory,
+        hosts=choice.host,
+        group=choice.group,
+        limit=choice.limit,
+        exclude=choice.exclude,
+    )
+
+
+def deployments_for(
+    inventory: Inventory, hosts: Iterable[Host], name: str = ""
+) -> dict[str, Deployment]:
+    """Return the deployment of every host and of its peers.
+
+    Raises UsageError for an unknown name, and where a host is in several and none was named.
+    """
+    if name and name not in inventory.deployments:
+        raise UsageError(
+            f"cannot find deployment {name!r}{did_you_mean(name, inventory.deployments)}",
+            remedy=f"there is one in {inventory.folder}/deployments for each",
+        )
+    found: dict[str, Deployment] = {}
+    for host in hosts:
+        mine = [d for d in inventory.deployments_of(host.name) if name in ("", d.name)]
+        if len(mine) > 1:
+            names = ", ".join(deployment.name for deployment in mine)
+            raise UsageError(
+                f"cannot tell what {host.name} is to serve: it is in {names}",
+                host=host.name,
+                remedy=f"name one, as in --deployment {mine[0].name}",
+            )
+        for deployment in mine:
+            found |= dict.fromkeys((h for role in deployment.roles for h in role.hosts), deployment)
+    return found
+
+
+@contextmanager
+def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[Tools]:
+    """Yield the tools for an inventory; every connection is closed at the end."""
+    from .edge.render import Renderer
+    from .edge.ssh import SshFleet, SshOptions
+
+    known = Path(choice.known_hosts).expanduser() if choice.known_hosts else None
+    options = SshOptions(known_hosts=known, accept_new=choice.accept_new)
+    with SshFleet(inventory.hosts, options) as fleet:
+        yield Tools(
+            fleet=fleet,
+            renderer=Renderer(Path("templates")),
+            store=Store(Path(choice.state or os.environ.get("BRINGUP_STATE", ".bringup"))),
+            moment=moment,
+            nonce=lambda: secrets.token_hex(6),
+            operator=operator(),
+            version=__version__,
+            listen=listen,
+        )
+
+
+def keep_new(path: Path, text: str) -> None:
+    """Write a file that must not exist yet; raises UsageError where it does."""
+    from .core.errors import UsageError
+    from .edge.store import write_atomic
+
+    if path.exists():
+        raise UsageError(f"cannot write {path}: it exists", remedy="name another file, or move it")
+    write_atomic(path, text.encode())

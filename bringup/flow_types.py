@@ -1,0 +1,46 @@
+"""What the flow is given and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .core.event import Listen, ignore
+from .core.host import Deployment, Host, Inventory, Scalar
+from .core.plan import Plan
+from .core.remote import Fleet
+from .edge.store import Store
+
+
+class Renderer(Protocol):
+    """Turns a template and its values into text."""
+
+    def text(self, template: str, values: Mapping[str, object]) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The outside, handed in: so that the flow runs against real hosts and recorded ones alike."""
+
+    fleet: Fleet
+    renderer: Renderer
+    store: Store
+    moment: Callable[[], str]  # ISO 8601, UTC
+    nonce: Callable[[], str]
+    operator: str
+    version: str
+    listen: Listen = ignore
+    limit: int = 64  # hosts at once
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the operator asked for."""
+
+    inventory: Inventory
+    hosts: tuple[Host, ...]
+    deployments: Mapping[str, Deployment] = field(default_factory=dict)  # by host, peers included
+    check: bool = False
+    set: Mapping[str, Scalar] = field(default_factory=dict)  # knobs by the operator's word
+    approve: Callable[[Plan], None] = lambda _: None  # raises where it may not be applied

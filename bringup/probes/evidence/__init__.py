@@ -1,0 +1,57 @@
+"""Facts from arbitrary commands: what the probes would have read where somebody else looked.
+
+A command that nobody ran is unknown. A program that is missing (exit code 127, or `command -v`
+that finds nothing) is absent. What no reader knows is left aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...core.facts import Facts
+from . import containers, driver, files, gpus, host, network, slurm, tools, units
+from .asked import HOST, Asked, Output, asked
+from .joining import facts_from
+from .piece import Piece, Readers
+
+__all__ = ["Asked", "Output", "asked", "facts_of", "pieces_of"]
+
+_READERS: Readers = {
+    **driver.READERS,
+    **tools.READERS,
+    **host.READERS,
+    **files.READERS,
+    **units.READERS,
+    **network.READERS,
+    **containers.READERS,
+    **slurm.READERS,
+    **gpus.READERS,
+}
+
+SIDES = ("worker", "frontend", "prefill", "decode")
+"""Places whose commands tell of a deployment's sides rather than of the host itself."""
+
+
+def facts_of(outputs: Mapping[str, Output]) -> Facts:
+    """Return the facts in what commands gave, by command line. Never raises."""
+    return facts_from(pieces_of(outputs))
+
+
+def pieces_of(outputs: Mapping[str, Output]) -> Iterator[Piece]:
+    """Yield every piece that some reader understands, in the order of the commands."""
+    for line, output in outputs.items():
+        for command in asked(line):
+            yield from _pieces(command, output)
+
+
+def _pieces(command: Asked, output: Output) -> Iterator[Piece]:
+    if command.place.startswith(("container ", "image ")):
+        yield from containers.look_inside(command, output)
+        if command.program in _INSIDE:
+            yield from _INSIDE[command.program](command, output)
+    elif command.program in _READERS and command.place in (HOST, *SIDES):
+        yield from _READERS[command.program](command, output)
+
+
+_INSIDE: Readers = {name: host.READERS[name] for name in ("df", "ulimit")}
+"""Readers that know that they look into a container."""

@@ -1,0 +1,332 @@
+"""A command line that somebody ran, taken apart: where, which program, through which filters."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+HOST = "host"
+
+_SEPARATORS = ("|", "|&", "||", "&&", ";", "&")
+_WRAPPERS = ("sudo", "env", "timeout", "nice", "stdbuf", "command", "exec", "time", "nohup")
+_READERS = ("cat", "head", "tail", "zcat", "less", "more", "strings")
+_RESHAPERS = (
+    "awk",
+    "sed",
+    "cut",
+    "tr",
+    "sort",
+    "uniq",
+    "xargs",
+    "jq",
+    "column",
+    "paste",
+    "python3",
+)
+_SHELLS = ("sh", "bash", "dash")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command gave. `code` 127 means that the program is missing."""
+
+    code: int
+    stdout: str = ""
+    stderr: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.stdout}\n{self.stderr}" if self.stderr else self.stdout
+
+    @property
+    def line(self) -> str:
+        """The first line that is not blank, as evidence."""
+        return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
+
+    @property
+    def is_missing(self) -> bool:
+        """Tell whether the program itself is not there."""
+        return self.code == 127 or bool(re.search(r"command not found$", self.text, re.MULTILINE))
+
+    @property
+    def is_refused(self) -> bool:
+        return bool(re.search(r"(?i)permission denied|operation not permitted", self.text))
+
+    @property
+    def is_late(self) -> bool:
+        """Tell whether it was stopped by a time limit."""
+        return self.code in (124, 137)
+
+    @property
+    def has_no_file(self) -> bool:
+        return "No such file or directory" in self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One simple command. `pattern` is the regular expression of the greps behind it.
+
+    `place` is "host", "container NAME", "image NAME", or the word before a colon ("worker").
+    `is_cut`: only some of its lines came through. `is_counted`: only their number came.
+    """
+
+    program: str
+    words: tuple[str, ...] = ()
+    place: str = HOST
+    pattern: str = ""
+    is_cut: bool = False
+    is_counted: bool = False
+    is_reshaped: bool = False
+
+    def has(self, *flags: str) -> bool:
+        """Tell whether one of the words is there, as it stands or before ``=``."""
+        return any(word in flags or word.partition("=")[0] in flags for word in self.words)
+
+    def after(self, *flags: str) -> str:
+        """Return the value of an option, given as the next word or behind ``=``; "" without."""
+        for place, word in enumerate(self.words):
+            name, equals, value = word.partition("=")
+            if name in flags and equals:
+                return value
+            if word in flags and place + 1 < len(self.words):
+                return self.words[place + 1]
+        return ""
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The words that are no options."""
+        return tuple(word for word in self.words if not word.startswith("-"))
+
+    @property
+    def path(self) -> str:
+        """The last operand, as a path."""
+        return self.operands[-1] if self.operands else ""
+
+    def matches(self, text: str) -> bool:
+        """Tell whether a line would have passed the greps behind the command."""
+        try:
+            return not self.pattern or re.search(self.pattern, text) is not None
+        except re.error:
+            return False
+
+
+def asked(line: str) -> tuple[Asked, ...]:
+    """Return the simple commands of a command line; () where it cannot be read."""
+    place, rest = _place(line.strip())
+    return tuple(_simple(_tokens(rest), place))
+
+
+def _place(line: str) -> tuple[str, str]:
+    """``worker: ls /models`` ran on the worker."""
+    found = re.match(r"([A-Za-z][\w-]{0,30}):\s+(\S.*)$", line, re.DOTALL)
+    return (found[1], found[2]) if found else (HOST, line)
+
+
+def _tokens(line: str) -> list[str]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return line.split()
+
+
+def _simple(tokens: Sequence[str], place: str) -> Iterator[Asked]:
+    """Cut at separators; a command behind a pipe becomes a filter of the one before it."""
+    current: Asked | None = None
+    for joint, words in _pieces(tokens):
+        if joint in ("|", "|&") and current is not None:
+            current = _filtered(current, words)
+            continue
+        if current is not None:
+            yield current
+        inner = tuple(_command(words, place))
+        yield from inner[:-1]
+        current = inner[-1] if inner else None
+    if current is not None:
+        yield current
+
+
+def _pieces(tokens: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    joint, words = "", list[str]()
+    for token in tokens:
+        if token in _SEPARATORS:
+            if words:
+                yield joint, _without_redirects(words)
+            joint, words = token, []
+        else:
+            words.append(token)
+    if words:
+        yield joint, _without_redirects(words)
+
+
+def _without_redirects(words: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif re.fullmatch(r"[<>]+&?|&>+", word):
+            skip = True
+            if kept and kept[-1] in ("1", "2"):
+                kept.pop()
+        else:
+            kept.append(word)
+    return kept
+
+
+def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
+    bare = _unwrapped(words)
+    if not bare:
+        return
+    program = bare[0].rpartition("/")[2] or bare[0]
+    rest = tuple(bare[1:])
+    if program in _SHELLS and "-c" in rest and rest[-1] != "-c":
+        yield from _simple(_tokens(rest[-1]), place)
+    elif program in ("docker", "podman", "nerdctl") and rest[:1] in (("exec",), ("run",)):
+        yield from _in_container(program, rest, place)
+    elif program in ("grep", "egrep", "zgrep", "rg"):
+        yield _searched(rest, place)
+    elif program in _READERS:
+        yield Asked("cat", _files(program, rest), place, is_cut=program in ("head", "tail"))
+    else:
+        yield Asked(program, rest, place)
+
+
+def _unwrapped(words: Sequence[str]) -> list[str]:
+    """Drop ``sudo -n``, ``LC_ALL=C``, ``timeout 10`` and the like."""
+    rest = list(words)
+    while rest and not _stands_alone(rest):
+        program = rest[0].rpartition("/")[2]
+        if re.match(r"[A-Za-z_]\w*=", rest[0]):
+            rest.pop(0)
+        elif program in _WRAPPERS and len(rest) > 1:
+            rest = _behind(program, rest[1:])
+        else:
+            break
+    return rest
+
+
+def _stands_alone(words: Sequence[str]) -> bool:
+    """``sudo -n true``, ``command -v nvcc`` and ``env`` ask something themselves."""
+    program, rest = words[0].rpartition("/")[2], words[1:]
+    if program == "sudo":
+        return "-l" in rest or rest[-1:] == ["true"] or not any(map(_is_command, rest))
+    if program == "command":
+        return rest[:1] in (["-v"], ["-V"])
+    return program == "env" and not any(map(_is_command, rest))
+
+
+def _is_command(word: str) -> bool:
+    return not word.startswith("-") and "=" not in word
+
+
+def _behind(program: str, rest: Sequence[str]) -> list[str]:
+    words = list(rest)
+    while words and (words[0].startswith("-") or (program == "env" and "=" in words[0])):
+        takes = words[0] in ("-u", "-k", "-s", "-g") and len(words) > 1
+        words = words[2:] if takes else words[1:]
+    if program == "timeout" and words:
+        words = words[1:]
+    return words
+
+
+_VALUES = (
+    "-e", "--env", "-u", "--user", "-w", "--workdir", "-v", "--volume", "--name", "--gpus",
+    "--runtime", "--network", "--net", "--ipc", "--shm-size", "--ulimit", "--device", "--cap-add",
+    "-p", "--publish", "--mount", "--entrypoint", "--env-file", "--security-opt", "--memory", "-m",
+    "--cpus", "--pid", "--hostname", "-h", "--restart", "--label", "-l", "--log-opt", "--gpu",
+)  # fmt: skip
+
+
+def _in_container(program: str, rest: tuple[str, ...], place: str) -> Iterator[Asked]:
+    """Yield the engine's own command, then the inner one at its place."""
+    verb, words = rest[0], list(rest[1:])
+    entry = ""
+    while words and words[0].startswith("-"):
+        entry = words[1] if words[0] == "--entrypoint" and len(words) > 1 else entry
+        takes = words[0] in _VALUES and len(words) > 1
+        words = words[2:] if takes else words[1:]
+    outer = Asked(program, rest, place)
+    if not words:
+        yield outer
+        return
+    where = f"{'container' if verb == 'exec' else 'image'} {words[0]}"
+    inner = tuple(_command([*([entry] if entry else []), *words[1:]], where))
+    yield outer
+    yield from inner
+
+
+def _files(program: str, rest: Sequence[str]) -> tuple[str, ...]:
+    words = list(rest)
+    kept: list[str] = []
+    while words:
+        word = words.pop(0)
+        if word in ("-n", "-c") and program in ("head", "tail") and words:
+            words.pop(0)
+        elif not word.startswith("-"):
+            kept.append(word)
+    return tuple(kept)
+
+
+def _searched(rest: Sequence[str], place: str) -> Asked:
+    """``grep PATTERN FILE`` is the file, cut."""
+    pattern, flags, files = _grep(rest)
+    return _narrowed(Asked("cat", files, place), pattern, flags)
+
+
+def _grep(words: Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
+    """Return the pattern of a grep, the letters of its flags, and the files it was given."""
+    flags, patterns, files = "", list[str](), list[str]()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word in ("-e", "-f", "--regexp") and rest:
+            patterns.append(rest.pop(0))
+        elif word in ("-A", "-B", "-C", "-m") and rest:
+            rest.pop(0)
+        elif re.match(r"-[ABCm]\d+$", word):
+            continue
+        elif word.startswith("--"):
+            flags += {"--ignore-case": "i", "--count": "c", "--invert-match": "v"}.get(word, "")
+        elif word.startswith("-") and len(word) > 1:
+            flags += word[1:]
+        elif not patterns:
+            patterns.append(word)
+        else:
+            files.append(word)
+    pattern = "|".join(patterns)
+    if "E" not in flags and "P" not in flags:
+        pattern = pattern.replace(r"\|", "|")
+    return (re.escape(pattern) if "F" in flags else pattern), flags, tuple(files)
+
+
+def _filtered(base: Asked, words: Sequence[str]) -> Asked:
+    bare = _unwrapped(words)
+    program = bare[0].rpartition("/")[2] if bare else ""
+    if program in ("grep", "egrep", "zgrep", "rg"):
+        pattern, flags, _ = _grep(bare[1:])
+        return _narrowed(base, pattern, flags)
+    if program == "wc":
+        return replace(base, is_counted=True, is_cut=True)
+    if program in ("head", "tail"):
+        return replace(base, is_cut=True)
+    return replace(base, is_reshaped=True) if program in _RESHAPERS else base
+
+
+def _narrowed(base: Asked, pattern: str, flags: str) -> Asked:
+    if "v" in flags:
+        return replace(base, is_cut=True)
+    whole = f"(?i){pattern}" if "i" in flags else pattern
+    if base.pattern:  # the narrower of two greps is the later one
+        whole = whole or base.pattern
+    return replace(
+        base,
+        pattern=whole,
+        is_cut=True,
+        is_counted=base.is_counted or "c" in flags,
+        is_reshaped=base.is_reshaped or "o" in flags,
+    )

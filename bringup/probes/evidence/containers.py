@@ -1,0 +1,279 @@
+"""What docker, podman and nvidia-ctk told, and what a look into a container showed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...core.reading import Known
+from ..container import (
+    CdiSpec,
+    CdiSpecs,
+    ContainerEngine,
+    ContainerToolkit,
+    DeviceLinks,
+    read_info,
+)
+from ..containers import (
+    Container,
+    Containers,
+    container_of,
+    devices_listed,
+    gpus_listed,
+    names_listed,
+    settings_seen,
+)
+from ..inside import Inside
+from .asked import Asked, Output
+from .piece import Piece, Readers, absent, known, unknown
+
+REFUSALS = (
+    r'could not select device driver "" with capabilities: \[\[gpu\]\]',
+    r"unresolvable CDI devices? \S+",
+    r"unknown or invalid runtime name: nvidia",
+    r"nvidia-container-cli: .*",
+    r"failed to discover GPU vendor from CDI.*",
+    r"failed to inject CDI devices.*",
+)
+"""How an engine says that it cannot give GPUs to a container."""
+
+
+def read_engine(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `docker info|version|ps|inspect|run|exec`."""
+    verb = next(iter(asked.operands), "")
+    if output.is_missing and asked.program in output.line:
+        yield absent(ContainerEngine, output.line)
+    elif verb == "info":
+        yield from _info(asked, output)
+    elif "annot connect to the Docker daemon" in output.text or _is_closed(output):
+        yield unknown(ContainerEngine, _complaint(output), output.line)
+    elif verb in ("inspect", "container"):
+        yield from _inspect(asked, output)
+    elif verb == "ps" and output.code == 0:
+        yield from _listed(asked, output)
+    elif verb == "version":
+        yield from _version(output)
+    elif verb == "run" and output.code != 0:
+        yield from _refused(output)
+    elif verb == "exec" and "is not running" in output.text:
+        yield absent(Inside, output.line)
+
+
+def _is_closed(output: Output) -> bool:
+    return bool(re.search(r"permission denied.*docker\.sock", output.text))
+
+
+def _complaint(output: Output) -> str:
+    lines = [x.strip() for x in output.text.splitlines()]
+    return next((x for x in lines if "annot connect" in x or "denied" in x), output.line)
+
+
+def _info(asked: Asked, output: Output) -> Iterator[Piece]:
+    if asked.pattern:
+        yield from _some_info(output)
+        return
+    yield Piece(ContainerEngine, read_info(output.text))
+
+
+def _some_info(output: Output) -> Iterator[Piece]:
+    """Lines of `docker info` that came through grep name no version, and hold all the same."""
+
+    def value(label: str) -> str:
+        found = re.search(rf"(?m)^\s*{label}:[ \t]*(\S.*)$", output.stdout)
+        return found[1].strip() if found else ""
+
+    engine = ContainerEngine(
+        "docker",
+        value("Server Version"),
+        tuple(value("Runtimes").split()),
+        tuple(re.findall(r"(?m)^\s+cdi:\s*(\S+)", output.stdout)),
+        value("Docker Root Dir"),
+        value("Cgroup Driver"),
+        value("Cgroup Version"),
+    )
+    if engine != ContainerEngine("docker", ""):
+        yield known(engine, output.line)
+
+
+def _version(output: Output) -> Iterator[Piece]:
+    client = re.search(r"(?m)^(?:Docker version )?(\d+\.\d+\.\d+)", output.stdout)
+    server = re.search(r"(?ms)^Server:.*?Version:\s+(\d\S*)", output.stdout)
+    if server or client:
+        version = (server or client)[1]  # type: ignore[index]  # one of both matched
+        yield known(ContainerEngine("docker", version), f"docker {version}")
+
+
+def _listed(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `docker ps`: names and images, in its table or as asked by --format."""
+    if asked.has("--format", "-q", "-aq") or not output.stdout.startswith("CONTAINER ID"):
+        return
+    head, *rows = output.stdout.splitlines()
+    starts = {name: head.find(name) for name in ("IMAGE", "COMMAND", "STATUS", "NAMES")}
+    if -1 in starts.values():
+        return
+    found = [
+        Container(
+            row[starts["NAMES"] :].strip(),
+            row[starts["IMAGE"] : starts["COMMAND"]].strip(),
+            state="running" if row[starts["STATUS"] :].startswith("Up") else "exited",
+        )
+        for row in rows
+        if len(row) > starts["NAMES"]
+    ]
+    yield known(Containers(tuple(found)), ", ".join(c.name for c in found) or "no containers")
+
+
+def _inspect(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `docker inspect NAME`, whole or by a format of named settings."""
+    names = [word for word in asked.operands if word not in ("inspect", "container")]
+    form = asked.after("--format", "-f")
+    names = [name for name in names if name != form]
+    if re.search(r"No such (?:object|container)", output.text):
+        yield absent(Inside, output.line)
+    if output.code != 0 or not names:
+        return
+    settings = _settings(form, output.stdout.strip()) if form else _whole(output.stdout)
+    if settings:
+        container = container_of(names[0], settings)
+        yield known(Containers((container,)), output.line)
+        yield Piece(Inside, Known(_only_told(container, settings), output.line))
+
+
+def _only_told(container: Container, settings: dict[str, Any]) -> Inside:
+    """A setting that was not asked for is not told, rather than off."""
+    seen = settings_seen(container)
+    needs: dict[str, tuple[str, ...]] = {
+        "privileged": ("Privileged",),
+        "capabilities": ("CapAdd",),
+        "devices": ("Devices",),
+        "gpu_request": ("DeviceRequests",),
+        "memlock_kib": ("Ulimits",),
+        "shm_mib": ("ShmSize",),
+        "network": ("NetworkMode",),
+        "ipc": ("IpcMode",),
+    }
+    told = {
+        field: getattr(seen, field)
+        for field, keys in needs.items()
+        if all(key in settings for key in keys)
+    }
+    return Inside(container=seen.container, **told)
+
+
+def _whole(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    first = document[0] if isinstance(document, list) and document else document
+    settings = first.get("HostConfig") if isinstance(first, dict) else None
+    return settings if isinstance(settings, dict) else {}
+
+
+def _settings(form: str, text: str) -> dict[str, Any]:
+    """Read values in the order in which a format names them: ``{{json .HostConfig.Devices}}``."""
+    fields = re.findall(r"\{\{\s*(json )?\.HostConfig\.(\w+)\s*\}\}", form)
+    others = re.sub(r"\{\{\s*(?:json )?\.HostConfig\.\w+\s*\}\}", "", form).strip()
+    decoder, place = json.JSONDecoder(), 0
+    found: dict[str, Any] = {}
+    if others:
+        return {}
+    for is_json, name in fields:
+        while place < len(text) and text[place].isspace():
+            place += 1
+        try:
+            value, place = decoder.raw_decode(text, place) if is_json else _bare(name, text, place)
+        except (ValueError, RecursionError):
+            return found
+        found[name] = value
+    return found
+
+
+def _bare(name: str, text: str, place: int) -> tuple[Any, int]:
+    """Read a word that was printed without json: a number, a truth value, or a name."""
+    word = re.compile(r"\S+").match(text, place)
+    if word is None:
+        raise ValueError(name)
+    value: object = {"true": True, "false": False}.get(word[0], word[0])
+    return (int(word[0]) if word[0].isdecimal() else value), word.end()
+
+
+def _refused(output: Output) -> Iterator[Piece]:
+    for pattern in REFUSALS:
+        if found := re.search(pattern, output.text):
+            yield known(Inside(gpus=Known(0, found[0])), found[0])
+            return
+
+
+def read_ctk(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `nvidia-ctk --version`, `nvidia-ctk cdi list`."""
+    if output.is_missing:
+        yield absent(ContainerToolkit, output.line)
+    elif asked.has("cdi"):
+        devices = tuple(re.findall(r"(?m)^(nvidia\.com/gpu=\S+)$", output.stdout))
+        if devices:
+            yield known(CdiSpecs((CdiSpec("", devices=devices),)), ", ".join(devices))
+    else:
+        version = re.search(r"CLI version v?(\d+\.\d+\S*)", output.stdout)
+        if version:
+            yield known(ContainerToolkit(version[1]), output.line)
+
+
+def read_cli(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `nvidia-container-cli --version`, of the same toolkit."""
+    del asked
+    version = re.search(r"(?m)^cli-version: (\d+\.\d+\S*)", output.stdout)
+    if output.is_missing:
+        yield absent(ContainerToolkit, output.line)
+    elif version:
+        yield known(ContainerToolkit(version[1]), output.line)
+
+
+def read_cdi_folders(output: Output) -> Iterator[Piece]:
+    """Read `ls /etc/cdi /var/run/cdi`."""
+    files = re.findall(r"(?m)^\S*\bnvidia\S*\.(?:ya?ml|json)$", output.stdout)
+    if files:
+        specs = tuple(CdiSpec(name, devices=("all",)) for name in files)
+        yield known(CdiSpecs(specs), ", ".join(files))
+    elif output.has_no_file and not output.stdout.strip():
+        yield absent(CdiSpecs, output.line)
+
+
+def read_device_links(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ls -l /dev/char | grep nvidia`."""
+    word = output.stdout.strip()
+    if asked.is_counted and word.isdecimal():
+        yield known(DeviceLinks(int(word)), f"{word} links in /dev/char to NVIDIA devices")
+    elif not asked.is_counted and output.code in (0, 1):
+        number = len(re.findall(r"-> \.\./nvidia", output.stdout))
+        yield known(DeviceLinks(number), f"{number} links in /dev/char to NVIDIA devices")
+
+
+def look_inside(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read a command that ran in a container or in an image of the engine."""
+    kind, _, name = asked.place.partition(" ")
+    base = Inside(container=name) if kind == "container" else Inside(image=name)
+    yield known(base, asked.place)
+    row = f"{output.code}\t{output.text.strip()}"
+    if asked.program == "nvidia-smi" and not asked.has("topo", "nvlink"):
+        if any(re.search(pattern, output.text) for pattern in REFUSALS):
+            return
+        reading = gpus_listed(output.code, output.text)
+        yield known(Inside(gpus=reading), output.line)
+    elif asked.program == "ls" and asked.path.startswith("/dev/infiniband"):
+        yield known(Inside(rdma_nodes=names_listed(row)), output.line)
+    elif asked.program in ("ibv_devinfo", "ibv_devices", "ibstat"):
+        yield known(Inside(rdma=devices_listed(row)), output.line)
+    elif asked.program == "ucx_info":
+        found = tuple(dict.fromkeys(re.findall(r"(?m)^#\s+Transport: (\S+)", output.stdout)))
+        yield known(Inside(ucx_transports=found), output.line)
+
+
+READERS: Readers = {
+    "docker": read_engine,
+    "podman": read_engine,
+    "nvidia-ctk": read_ctk,
+    "nvidia-container-cli": read_cli,
+}

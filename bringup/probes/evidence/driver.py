@@ -1,0 +1,248 @@
+"""What lspci, modinfo, lsmod, dkms, dmesg and package managers told of the driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...core.reading import Absent, Known
+from .. import kernel_log
+from ..driver import Driver, read_proc
+from ..fabric import FabricManager
+from ..kernel import Modules, read_lsmod
+from ..kernel_log import KernelLog
+from ..pci import PciGpu, PciGpus
+from ..readers import infiniband
+from ..system import Kernels
+from .asked import Asked, Output
+from .piece import Piece, Readers, absent, known, unknown
+
+_SLOT = r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])"
+_NVIDIA = re.compile(rf"^{_SLOT}\s+(?:3D controller|VGA compatible controller|Display controller)"
+                     r"(?: \[[0-9a-f]{4}\])?: NVIDIA Corporation (.*)$")  # fmt: skip
+
+
+class Described(dict[str, str]):
+    """What lspci calls each device, by full PCI address."""
+
+
+def read_lspci(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `lspci`, with -D, -nn, -k or -vv, whole or through grep."""
+    if output.is_missing or output.is_refused:
+        return
+    if asked.is_counted:
+        yield from _counted(asked, output)
+        return
+    gpus = tuple(_gpus(output.stdout))
+    is_silent = not output.stdout.strip() and output.code in (0, 1) and not asked.has("-s")
+    if gpus:
+        count = None if asked.has("-s") else len(gpus)
+        yield known(PciGpus(gpus, count), f"lspci: {len(gpus)} NVIDIA GPUs")
+    elif is_silent and asked.matches("3D controller: NVIDIA Corporation"):
+        yield absent(PciGpus, "lspci lists no NVIDIA GPU")
+    if models := infiniband.models(_with_domain(output.stdout)):
+        yield known(Described(models), "lspci")
+
+
+def _counted(asked: Asked, output: Output) -> Iterator[Piece]:
+    number = output.stdout.strip()
+    is_gpus = "nvidia" in asked.pattern.lower() or "10de" in asked.pattern.lower()
+    if number.isdecimal() and is_gpus:
+        if number == "0":
+            yield absent(PciGpus, f"lspci counts {number} for {asked.pattern}")
+        else:
+            yield known(PciGpus(None, int(number)), f"lspci counts {number} NVIDIA GPUs")
+
+
+def _gpus(text: str) -> Iterator[PciGpu]:
+    """Yield GPUs with what the indented lines below each say of link and driver."""
+    for head, *rest in _devices(text):
+        if not (found := _NVIDIA.match(head)):
+            continue
+        body = "\n".join(rest)
+        can = re.search(r"LnkCap:.*?Speed ([\d.]+)GT/s, Width x(\d+)", body)
+        now = re.search(r"LnkSta:.*?Speed ([\d.]+)GT/s.*?, Width x(\d+)", body)
+        driver = re.search(r"Kernel driver in use: (\S+)", body)
+        yield PciGpu(
+            f"{(found[1] or '0000').lower()}:{found[2].lower()}",
+            name=found[3].strip(),
+            driver=driver[1] if driver else "",
+            width=int(now[2]) if now else None,
+            width_max=int(can[2]) if can else None,
+            is_gone="(rev ff)" in head or "Unknown header type 7f" in body,
+        )
+
+
+def _devices(text: str) -> Iterator[list[str]]:
+    device: list[str] = []
+    for line in text.splitlines():
+        if device and line[:1] in (" ", "\t"):
+            device.append(line)
+            continue
+        if device:
+            yield device
+        device = [line] if line.strip() else []
+    if device:
+        yield device
+
+
+def _with_domain(text: str) -> str:
+    """lspci leaves domain 0000 out unless asked."""
+    return re.sub(r"(?m)^([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?=\s)", r"0000:\1", text)
+
+
+def read_modinfo(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `modinfo [-F field] MODULE`."""
+    name = asked.path.replace("-", "_")
+    if output.is_missing:
+        return
+    if "not found" in output.text:
+        yield known(Modules((), installed={name: False}, whole=False), output.line)
+        if name == "nvidia":
+            yield known(Driver(on_disk=Absent(output.line)), output.line)
+        return
+    if output.code != 0:
+        return
+    yield known(Modules((), installed={name: True}, whole=False), f"modinfo {name}")
+    if name == "nvidia":
+        yield from _nvidia_on_disk(asked, output)
+
+
+def _nvidia_on_disk(asked: Asked, output: Output) -> Iterator[Piece]:
+    version = re.search(r"(?m)^(?:version:\s*)?(\d{3}(?:\.\d+)+)\s*$", output.stdout)
+    licence = re.search(r"(?m)^(?:license:\s*)?(Dual MIT/GPL|NVIDIA)\s*$", output.stdout)
+    if version:
+        line = f"module on disk: {version[1]}"
+        yield known(Driver(on_disk=Known(version[1], line)), line)
+    if licence and asked.after("-F") in ("", "license"):
+        # The licence of the file on disk tells the flavour of the module that it would load.
+        yield known(Driver(is_open="MIT" in licence[1]), f"license: {licence[1]}")
+
+
+def read_lsmod_command(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `lsmod`, whole or through grep."""
+    if output.is_missing or output.is_refused or asked.is_counted:
+        if asked.is_counted and output.stdout.strip() == "0":
+            yield Piece(Modules, read_lsmod("", asked.pattern))
+        return
+    yield Piece(Modules, read_lsmod(output.stdout, asked.pattern))
+
+
+def read_dkms(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `dkms status`: is there a module for the running kernel?"""
+    del asked
+    line = next((x.strip() for x in output.stdout.splitlines() if "nvidia" in x), "")
+    if line:
+        yield known(Driver(built=f"dkms: {line}"), line)
+
+
+def read_log(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read the kernel's log. A grep that found nothing proves only what it looked for."""
+    if output.is_refused or "read kernel buffer failed" in output.text:
+        yield unknown(KernelLog, "the kernel log may not be read by this user", output.line)
+        return
+    if output.is_missing or output.code not in (0, 1) or asked.is_counted:
+        return
+    log = kernel_log.read(output.stdout)
+    looks_for_xids = asked.matches("NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off")
+    is_about = looks_for_xids or asked.matches("NVRM: nvidia")
+    if log.xids or log.complaints or is_about:
+        yield known(
+            KernelLog(
+                log.xids if log.xids or looks_for_xids else None,
+                log.complaints or None if asked.pattern else log.complaints,
+            ),
+            output.line,
+        )
+
+
+def read_packages(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `dpkg -l NAME`, `rpm -q NAME`, `apt list --installed`: what the GPU stack needs."""
+    del asked
+    text = output.text
+    rows = re.findall(r"(?m)^(?:[ihr][i ]\s+)?([a-z][\w.+-]+?)(?::\w+)?[\s/]+(\d\S*)", text)
+    have = dict(rows)
+    for name, version in have.items():
+        if name.startswith("nvidia-fabricmanager"):
+            yield known(FabricManager(package=version), f"{name} {version}")
+        elif name == "nvlsm":
+            yield known(FabricManager(nvlsm=True), f"{name} {version}")
+    for name in re.findall(
+        r"no packages found matching (\S+)|package (\S+) is not installed", text
+    ):
+        yield from _missing_package("".join(name), output.line)
+
+
+def _missing_package(name: str, line: str) -> Iterator[Piece]:
+    if name == "nvlsm":
+        yield known(FabricManager(nvlsm=False), line)
+    elif name.startswith("linux-modules-extra"):
+        extra = dict.fromkeys(("mlx5_ib", "ib_umad"), False)
+        yield known(Modules((), installed=extra, whole=False), line)
+    elif name.startswith("nvidia-fabricmanager"):
+        yield absent(FabricManager, line)
+
+
+def read_uname(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `uname -r`: the running kernel, beside which DKMS and modules are judged."""
+    release = re.fullmatch(r"\d+\.\d+\S*", output.stdout.strip())
+    if release and asked.has("-r"):
+        yield known(Kernels(release[0], {}), f"kernel {release[0]}")
+
+
+def read_proc_version(output: Output) -> Iterator[Piece]:
+    """Read /proc/driver/nvidia/version."""
+    if output.has_no_file:
+        yield known(Driver(loaded=Absent(output.line)), output.line)
+    elif output.code == 0:
+        part = read_proc(output.stdout)
+        yield known(part, output.line)
+
+
+def read_history(output: Output) -> Iterator[Piece]:
+    """Read a package log for upgrades of the driver that nobody asked for."""
+    unattended = "unattended-upgrade" in output.stdout
+    line = next((x.strip() for x in output.stdout.splitlines()
+                 if re.match(r"(?:Upgrade|Install): .*nvidia", x)), "")  # fmt: skip
+    if line:
+        how = "unattended-upgrade: " if unattended else ""
+        yield known(Driver(upgraded=f"{how}{line}"), line)
+
+
+def read_device_nodes(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ls [-l] /dev/nvidia*`."""
+    names = set(re.findall(r"/dev/(nvidia[\w-]*)", output.stdout))
+    all_asked = any(
+        word.startswith("/dev/nvidia*") or word == "/dev/nvidia" for word in asked.words
+    )
+    if output.has_no_file:
+        gone = set(re.findall(r"'?/dev/(nvidia[\w*-]*)'?: No such file", output.text))
+        uvm = False if {"nvidia-uvm", "nvidia*"} & gone else None
+        yield known(Driver(uvm_node=uvm, gpu_nodes=0 if "nvidia*" in gone else None), output.line)
+    elif names and output.code == 0:
+        nodes = sum(1 for name in names if re.fullmatch(r"nvidia\d+", name))
+        uvm = True if "nvidia-uvm" in names else False if all_asked and not asked.pattern else None
+        yield known(Driver(uvm_node=uvm, gpu_nodes=nodes if all_asked else None),
+                    f"/dev: {' '.join(sorted(names))}")  # fmt: skip
+
+
+def read_bound(output: Output) -> Iterator[Piece]:
+    """Read `ls /proc/driver/nvidia/gpus`: the GPUs that the driver holds."""
+    found = re.findall(r"(?m)\b([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)\b", output.stdout)
+    if output.has_no_file:
+        yield known(Driver(bound=0), output.line)
+    elif found:
+        yield known(Driver(bound=len(set(found))), f"the driver holds {len(set(found))} GPUs")
+
+
+READERS: Readers = {
+    "lspci": read_lspci,
+    "modinfo": read_modinfo,
+    "lsmod": read_lsmod_command,
+    "dkms": read_dkms,
+    "dmesg": read_log,
+    "dpkg": read_packages,
+    "dpkg-query": read_packages,
+    "rpm": read_packages,
+    "apt": read_packages,
+}

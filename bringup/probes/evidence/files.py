@@ -1,0 +1,208 @@
+"""What `cat`, `ls`, `test`, `du` and `readlink` told of files, by their paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from ...core.reading import Absent, Known
+from ...core.script import Section
+from ..caches import JitCaches, cache_of
+from ..driver import Driver
+from ..fabric import FabricManager
+from ..infiniband import InfiniBand
+from ..kernel import Modules, read_lsmod
+from ..model import UNFINISHED, WEIGHTS, ModelFolder
+from ..rdma import RdmaNodes
+from ..serving import Serving
+from ..storage import Arrays, parse_mdstat
+from . import containers, driver, host, network, slurm, tools
+from .asked import HOST, Asked, Output
+from .piece import Piece, Readers, known
+
+
+def read_cat(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read what a file holds, by its path."""
+    if len(asked.operands) > 1:
+        yield from network.read_many(asked.operands, output)
+    path = asked.path
+    if any("SW_MNG" in word for word in (asked.pattern,)) and "vpd" in path:
+        yield from network.read_vpd(output)
+    for pattern, read in _CONTENTS:
+        if re.search(pattern, path):
+            yield from read(asked, output)
+            return
+
+
+Contents = Callable[[Asked, Output], Iterator[Piece]]
+
+
+def _modules(asked: Asked, output: Output) -> Iterator[Piece]:
+    if not output.is_refused and not output.has_no_file:
+        yield Piece(Modules, read_lsmod(output.stdout, asked.pattern))
+
+
+def _mdstat(asked: Asked, output: Output) -> Iterator[Piece]:
+    del asked
+    yield Piece(Arrays, parse_mdstat(Section("arrays", output.code, output.text)))
+
+
+def _mode(asked: Asked, output: Output) -> Iterator[Piece]:
+    del asked
+    if found := re.search(r"(?m)^FABRIC_MODE=(\d)", output.stdout):
+        yield known(FabricManager(mode=found[1]), found[0])
+
+
+def _index(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read model.safetensors.index.json, whole or only the names of its shards."""
+    shards = tuple(sorted(set(re.findall(r"[\w.-]+\.safetensors(?![\w.])", output.stdout))))
+    total = re.search(r'"total_size"\s*:\s*(\d+)', output.stdout)
+    folder = str(PurePosixPath(asked.path).parent)
+    shards = tuple(name for name in shards if "index" not in name)
+    if shards or total:
+        size = int(total[1]) if total else None
+        yield known(ModelFolder(folder, shards=shards, tensor_bytes=size), output.line[:120])
+
+
+def _command_line(asked: Asked, output: Output) -> Iterator[Piece]:
+    words = tuple(output.stdout.replace("\0", " ").split())
+    if output.code != 0 or not words:
+        return
+    told = dict(pairwise(words))
+    serving = Serving(
+        command=words,
+        model_path=told.get("--model-path", told.get("--model", "")),
+        served_name=told.get("--served-model-name", ""),
+    )
+    yield known(serving, " ".join(words)[:160])
+    del asked
+
+
+def _of(read: Callable[[Output], Iterator[Piece]]) -> Contents:
+    return lambda _, output: read(output)
+
+
+_CONTENTS: tuple[tuple[str, Contents], ...] = (
+    (r"^/proc/driver/nvidia/version$", _of(driver.read_proc_version)),
+    (r"^/proc/modules$", _modules),
+    (r"^/proc/meminfo$", _of(host.read_meminfo)),
+    (r"^/proc/mdstat$", _mdstat),
+    (r"^/proc/\d+/environ$", _of(host.read_variables)),
+    (r"^/proc/1/cmdline$", _command_line),
+    (r"^/etc/os-release$", _of(host.read_release_file)),
+    (r"/apt/history\.log|/dnf\.log|/dpkg\.log", _of(driver.read_history)),
+    (r"/(?:kern|syslog|messages|dmesg)(?:\.log)?$", driver.read_log),
+    (r"cuda[^/]*/version\.json$", _of(tools.read_toolkit_file)),
+    (r"fabricmanager\.cfg$", _mode),
+    (r"^/sys/class/infiniband/", lambda asked, output: network.read_sysfs(asked.path, output)),
+    (r"\.safetensors\.index\.json$", _index),
+    (r"(?i)(?:prolog|epilog)", lambda asked, output: slurm.read_hook(asked.path, output)),
+)
+
+
+def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ls [-l|-d] PATH`, by what the path is."""
+    paths = asked.operands or ("",)
+    path = paths[-1].rstrip("/")
+    if path.startswith("/dev/nvidia"):
+        yield from driver.read_device_nodes(asked, output)
+    elif path.startswith("/proc/driver/nvidia/gpus"):
+        yield from driver.read_bound(output)
+    elif path == "/dev/char":
+        yield from containers.read_device_links(asked, output)
+    elif path.startswith("/sys/class/infiniband"):
+        yield from network.read_class(output)
+    elif re.match(r"/usr/local/cuda|/opt/nvidia/cuda|/opt/cuda", path):
+        yield from tools.read_toolkit_folder(asked, output)
+    elif any("/cdi" in each for each in paths):
+        yield from containers.read_cdi_folders(output)
+    else:
+        yield from _existence(asked, path, exists=_exists(output), output=output)
+        yield from _model_folder(asked, path, output)
+
+
+def _exists(output: Output) -> bool | None:
+    """A listing that succeeded shows that its path is there; a refusal shows nothing."""
+    if output.is_refused or output.is_late:
+        return None
+    if output.code == 0:
+        return True
+    return False if output.has_no_file else None
+
+
+def read_test(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `test -d PATH` or `[ -e PATH ]`: 0 is yes, 1 is no."""
+    words = [word for word in asked.words if word != "]"]
+    if len(words) == 2 and words[0] in ("-d", "-e", "-f", "-x", "-c", "-r") and output.code < 2:
+        path = words[1].rstrip("/")
+        yield from _existence(asked, path, exists=output.code == 0, output=output)
+
+
+def _existence(asked: Asked, path: str, *, exists: bool | None, output: Output) -> Iterator[Piece]:
+    """What it means that a path is there or not; None says nothing."""
+    if exists is None:
+        return
+    line = output.line or f"{path} {'is' if exists else 'is not'} there"
+    if path.endswith("/nvlsm"):
+        yield known(FabricManager(nvlsm=exists), line)
+    elif name := cache_of(path):
+        yield known(JitCaches({name: exists}), line)
+    elif path == "/dev/nvidia-uvm":
+        yield known(Driver(uvm_node=exists), line)
+    elif path == "/dev/infiniband" and not exists and asked.place == HOST:
+        yield known(RdmaNodes(()), line)
+    elif path == "/dev/infiniband" and asked.place == HOST:
+        names = tuple(re.findall(r"\b(uverbs\d+|rdma_cm|umad\d+|issm\d+)\b", output.stdout))
+        yield known(RdmaNodes(names), " ".join(names))
+    elif path in ("/proc/driver/nvidia", "/proc/driver/nvidia/version") and not exists:
+        yield known(Driver(loaded=Absent(line)), line)
+    elif path == "/sys/class/infiniband" and not exists:
+        yield Piece(InfiniBand, Absent(line))
+
+
+def _model_folder(asked: Asked, path: str, output: Output) -> Iterator[Piece]:
+    """Read a model's folder where its files give it away; each side's belongs to that side."""
+    names = _names(output.stdout)
+    if asked.place in ("worker", "frontend", "prefill", "decode"):
+        side = "frontend_files" if asked.place == "frontend" else "worker_files"
+        reading = Known(tuple(names), output.line) if output.code == 0 else Absent(output.line)
+        if output.code == 0 or output.has_no_file:
+            yield known(Serving(**{side: reading}), output.line)  # type: ignore[arg-type]
+        return
+    if "config.json" in names or any(name.endswith(WEIGHTS) for name in names):
+        sizes = _sizes(output.stdout)
+        yield known(ModelFolder(path, path, sizes or dict.fromkeys(names, 0)), output.line)
+
+
+def _names(text: str) -> list[str]:
+    lines = [line.strip() for line in text.splitlines()]
+    long = [line.split(" -> ")[0].split()[-1] for line in lines if re.match(r"[-l]r[-w]", line)]
+    return long or [line for line in lines if re.fullmatch(r"[\w.+-]+", line)]
+
+
+def _sizes(text: str) -> dict[str, int]:
+    """Read `ls -l`: bytes by name; links and human sizes tell none."""
+    rows = re.findall(r"(?m)^-\S+\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\S+\s+\S+\s+(\S+)$", text)
+    return {name: int(size) for size, name in rows if not name.endswith(UNFINISHED)}
+
+
+def read_du(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `du -sb PATH`: bytes of a folder, a model's where its path says so."""
+    found = re.search(r"(?m)^(\d+)\t(/\S+)$", output.stdout)
+    if found and asked.has("-sb", "-b", "--bytes"):
+        yield known(Weight(int(found[1])), f"{found[2]}: {int(found[1]) / 1024**3:.1f} GiB")
+
+
+class Weight(int):
+    """Bytes that `du` counted in a folder."""
+
+
+READERS: Readers = {
+    "cat": read_cat,
+    "ls": read_ls,
+    "test": read_test,
+    "[": read_test,
+    "du": read_du,
+}

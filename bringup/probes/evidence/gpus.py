@@ -1,0 +1,103 @@
+"""What `nvidia-smi`, in any of its forms, told of GPUs and how they are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...core.reading import Known
+from ..driver import Driver
+from ..gpu import Gpus
+from ..readers import infiniband, smi, smi_csv, topo
+from ..topology import Topology
+from .asked import Asked, Output
+from .piece import Piece, Readers, known, trouble_of, unknown
+
+
+class Levels(dict[str, tuple[str, ...]]):
+    """How near each NIC is to each GPU, by name: from the columns of `topo -m`."""
+
+
+def read_smi(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `nvidia-smi …`: the sub-command decides the form, the text confirms it."""
+    if why := trouble_of(output, "nvidia-smi"):
+        fact = Topology if asked.has("topo", "nvlink") else Gpus
+        yield unknown(fact, why, output.line)
+    elif asked.has("topo"):
+        yield from _topology(asked, output)
+    elif asked.has("nvlink"):
+        if links := topo.read_links(output.text):
+            yield known(Topology(nvlinks=links), "nvidia-smi nvlink -s")
+    elif any(word.startswith("--query-compute-apps") for word in asked.words):
+        yield from _processes(asked, output)
+    elif not asked.has("pmon", "dmon", "mig", "--gpu-reset", "-r", "-pm", "-pl", "-mig", "-c"):
+        yield from _listing(asked, output)
+
+
+def _topology(asked: Asked, output: Output) -> Iterator[Piece]:
+    matrix = topo.read_matrix(output.text)
+    if asked.has("-p2p"):
+        if matrix.gpus:
+            yield known(Topology(peers=matrix.gpus), f"topo -p2p: {len(matrix.gpus)} GPUs")
+        return
+    if matrix.gpus:
+        yield known(
+            Topology(matrix.gpus, None, None, matrix.cpus or None, matrix.numa or None,
+                     matrix.nics or None),
+            topo.shown(matrix),
+        )  # fmt: skip
+        yield Piece(smi.Listing, Known(_counted(len(matrix.gpus), topo.shown(matrix))))
+    if levels := infiniband.topology(output.text):
+        yield known(Levels(levels), "nvidia-smi topo -m")
+
+
+def _counted(count: int, evidence: str) -> smi.Listing:
+    gpus = tuple({"index": str(index)} for index in range(count))
+    return smi.Listing(gpus=gpus, whole=True, ordered=True, evidence=evidence)
+
+
+def _listing(asked: Asked, output: Output) -> Iterator[Piece]:
+    if asked.is_counted:
+        number = output.stdout.strip()
+        if number.isdecimal() and (asked.has("-L") or asked.after("--query-gpu")):
+            yield Piece(smi.Listing, Known(_counted(int(number), f"{number} GPUs")))
+        return
+    query = asked.after("--query-gpu")
+    fields = tuple(query.split(",")) if query else ()
+    chosen = asked.after("-i", "--id")
+    index = int(chosen) if chosen.isdecimal() else None
+    headed = "noheader" not in asked.after("--format")
+    if library := smi.library_version(output.text):
+        yield known(Driver(library=Known(library, output.line)), output.line)
+    listing = smi.read(
+        output.text, fields=() if headed and _has_header(output.text) else fields, index=index
+    )
+    if asked.is_cut or chosen:
+        listing = smi.partial(listing)
+    yield Piece(smi.Listing, Known(listing))
+
+
+def _has_header(text: str) -> bool:
+    lines = (line for line in text.splitlines() if line.strip())
+    return any(smi_csv.header(line) for line in lines)
+
+
+def _processes(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Rows of `--query-compute-apps`; without a GPU column they stand for GPU 0."""
+    fields = asked.after("--query-compute-apps").split(",")
+    rows: dict[str, list[str]] = {}
+    for line in output.stdout.splitlines():
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) != len(fields) or not any(cell.isdecimal() for cell in cells):
+            continue
+        told = dict(zip(fields, cells, strict=True))
+        bus = told.get("gpu_bus_id", "")
+        name = told.get("process_name", told.get("name", "")).replace("|", " ")
+        memory = told.get("used_memory", told.get("used_gpu_memory", ""))
+        rows.setdefault(bus, []).append(f"{told.get('pid', '')}|{name}|{memory}")
+    for bus, listed in rows.items():
+        words = {"bus_id": bus} if bus else {"index": "0"}
+        gpu = {**words, "processes": "\n".join(listed)}
+        yield Piece(smi.Listing, Known(smi.Listing(gpus=(gpu,), evidence=output.line)))
+
+
+READERS: Readers = {"nvidia-smi": read_smi}

@@ -1,0 +1,88 @@
+"""What systemctl and journalctl told of the units that a GPU host has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from ...core.reading import Known
+from ..driver import Driver
+from ..fabric import FabricManager, read_version
+from ..readers import systemd
+from .asked import Asked, Output
+from .driver import read_log
+from .piece import Piece, Readers, absent, known
+
+Of = Callable[[systemd.Unit, str], Iterator[Piece]]
+
+
+def _fabric(unit: systemd.Unit, line: str) -> Iterator[Piece]:
+    if unit.is_missing:
+        yield absent(FabricManager, line)
+    elif unit.active or unit.said:
+        yield known(
+            FabricManager(unit.active, unit.enabled, unit.restarts, unit.result, said=unit.said),
+            f"nvidia-fabricmanager is {unit.active}" if unit.active else line,
+        )
+
+
+def _persistenced(unit: systemd.Unit, line: str) -> Iterator[Piece]:
+    if unit.active:
+        yield known(Driver(persistenced=unit.active), line)
+
+
+UNITS: Mapping[str, Of] = {
+    "nvidia-fabricmanager": _fabric,
+    "nvidia-persistenced": _persistenced,
+}
+
+
+def read_systemctl(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `systemctl is-active|status|show UNIT`."""
+    if output.is_missing or "not been booted with systemd" in output.text:
+        return
+    verb, *names = asked.operands or ("",)
+    names = [name.removesuffix(".service") for name in names]
+    for place, name in enumerate(names):
+        if name in UNITS:
+            yield from UNITS[name](_unit(verb, output, place), output.line)
+
+
+def _unit(verb: str, output: Output, place: int) -> systemd.Unit:
+    if verb == "show":
+        return systemd.read_show(output.stdout)
+    if verb == "is-active":
+        lines = output.stdout.split()
+        return systemd.read_is_active(lines[place] if place < len(lines) else "")
+    if verb == "status":
+        return systemd.read_status(output.text)
+    return systemd.Unit()
+
+
+def read_journal(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `journalctl -u UNIT` or `journalctl -k`."""
+    unit = asked.after("-u", "--unit").removesuffix(".service")
+    if asked.has("-k", "--dmesg"):
+        yield from read_log(asked, output)
+    elif unit in UNITS and output.code == 0:
+        yield from UNITS[unit](systemd.Unit(said=systemd.journal(output.stdout)), output.line)
+    elif not unit and re.search(r"NVRM: ", output.stdout):
+        yield from read_log(asked, output)
+
+
+def read_manager(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `nv-fabricmanager --version`."""
+    del asked
+    if output.is_missing:
+        yield absent(FabricManager, output.line)
+        return
+    version = read_version(output.stdout)
+    if isinstance(version, Known):
+        yield known(FabricManager(version=version), version.evidence)
+
+
+READERS: Readers = {
+    "systemctl": read_systemctl,
+    "journalctl": read_journal,
+    "nv-fabricmanager": read_manager,
+}

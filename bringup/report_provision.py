@@ -1,0 +1,143 @@
+"""How a provision run reads: findings and decisions of all hosts, then each host's plan and end.
+
+What several hosts share is said once, with their names folded: a pair or a hundred fit a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from .core.host import Scalar
+from .core.knobs import Decision
+from .core.outcome import Ended
+from .core.plan import Plan
+from .core.plan import document as plan_document
+from .core.receipt import document as receipt_document
+from .core.rules import Finding, Level, Status, Verdict
+from .edge.names import fold
+from .report import COLOR, GRAVITY, finding_view, plan_view, receipt_view
+
+
+def run_view(ended: Iterable[Ended], *, diff: bool, brief: bool = False) -> RenderableType:
+    """Return a whole run. A brief one leaves out findings and decisions, unless they block."""
+    every = tuple(ended)
+    plans = [one.plan for one in every if one.plan is not None]
+    told = [plan for plan in plans if not brief or plan.blocks]
+    rows: list[RenderableType] = [_verdicts(plans)]
+    if told:
+        rows += [_title("findings"), *_findings(told), _title("decisions"), _decisions(told)]
+    rows += [_title("plan"), *(view for one in every for view in _one(one, diff=diff))]
+    return Group(*rows)
+
+
+def _title(text: str) -> RenderableType:
+    return Text(f"\n{text}", "bold underline")
+
+
+def _verdicts(plans: Iterable[Plan]) -> RenderableType:
+    by_verdict: dict[Verdict, list[str]] = {}
+    for plan in plans:
+        by_verdict.setdefault(plan.verdict, []).append(plan.host)
+    line = Text("\nverdict")
+    for found, hosts in by_verdict.items():
+        line.append(f"  {fold(hosts)} ").append(found.value, f"bold {COLOR[found]}")
+    return line
+
+
+def _findings(plans: list[Plan]) -> Iterator[RenderableType]:
+    """Yield findings that matter, gravest first, each once; what passed is one line of counts."""
+    hosts: dict[tuple[str, Level, tuple[str, ...]], list[str]] = {}
+    firsts: dict[tuple[str, Level, tuple[str, ...]], Finding] = {}
+    for plan in plans:
+        for finding in plan.findings:
+            key = (finding.id, finding.level, finding.evidence)
+            hosts.setdefault(key, []).append(plan.host)
+            firsts.setdefault(key, finding)
+    shown = [key for key, finding in firsts.items() if finding.level is not Level.OK]
+    for key in sorted(shown, key=lambda key: GRAVITY.index(firsts[key].level)):
+        yield finding_view(firsts[key], hosts=fold(hosts[key]))
+    calm = [finding for plan in plans for finding in plan.findings if finding.level is Level.OK]
+    passed = sum(finding.status is Status.PASS for finding in calm)
+    yield Text(f"  {passed} passed, {len(calm) - passed} do not apply", "dim")
+
+
+def _decisions(plans: list[Plan]) -> RenderableType:
+    """Return every knob that is not at its default: value, whose word it is, on which hosts."""
+    hosts: dict[tuple[str, Scalar, str], list[str]] = {}
+    firsts: dict[tuple[str, Scalar, str], Decision] = {}
+    for plan in plans:
+        for decision in plan.decisions:
+            key = (decision.knob, decision.value, decision.by)
+            if decision.by != "default":
+                hosts.setdefault(key, []).append(plan.host)
+                firsts.setdefault(key, decision)
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold", ratio=2)
+    grid.add_column(overflow="fold", ratio=3)
+    for key in sorted(firsts, key=lambda key: (key[0], hosts[key])):
+        where = "" if len(set(hosts[key])) == len(plans) else f"{fold(hosts[key])}: "
+        why = Text(where + _why(firsts[key]), "dim")
+        grid.add_row(key[0], Text(str(key[1])), why)
+    return Padding(grid, (0, 0, 0, 2))
+
+
+def _why(decision: Decision) -> str:
+    because = f"{decision.by}: {decision.because}" if decision.because else decision.by
+    lost = "".join(f"; overrules {o.by} ({o.value})" for o in decision.overruled)
+    return because + lost
+
+
+def _one(ended: Ended, *, diff: bool) -> Iterator[RenderableType]:
+    plan = ended.plan
+    yield Text(f" {ended.host}", "bold")
+    if plan is None:
+        yield Text("  not planned: see the error below", "red")
+        return
+    if plan.blocks:
+        names = ", ".join(sorted({finding.id for finding in plan.blocks}))
+        yield Text(f"  nothing was changed: blocked by {names}", "bold red")
+        return
+    if ended.receipt is None:
+        yield plan_view(plan, diff=diff)
+        return
+    yield receipt_view(ended.receipt)
+    yield Text(f"  receipt      {ended.record}", "dim")
+
+
+def ended_document(ended: Ended) -> dict[str, Any]:
+    """Return one host's outcome as plain data."""
+    return {
+        "schema": "bringup.provision/1",
+        "host": ended.host,
+        "exit": int(ended.code),
+        "plan": plan_document(ended.plan) if ended.plan else None,
+        "receipt": receipt_document(ended.receipt) if ended.receipt else None,
+        "record": ended.record or None,
+        "error": ended.error.message if ended.error else None,
+    }
+
+
+def summary_view(ended: Iterable[Ended], *, check: bool) -> RenderableType:
+    """Return the line at the end: how many hosts came out how."""
+    words: dict[str, list[str]] = {}
+    for one in ended:
+        words.setdefault(_word(one, check=check), []).append(one.host)
+    text = "; ".join(f"{len(hosts)} {word} ({fold(hosts)})" for word, hosts in words.items())
+    return Text(f"\n{text}", "bold")
+
+
+def _word(one: Ended, *, check: bool) -> str:
+    if one.error:
+        return "failed"
+    if one.plan is None or one.plan.blocks:
+        return "blocked"
+    if one.receipt:
+        return "changed"
+    return "would change" if check and one.plan.changes else "with nothing to change"

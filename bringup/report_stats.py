@@ -1,0 +1,28 @@
+"""What a run cost: connections, commands and bytes, host by host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from .core.document import plain
+from .core.remote import Traffic
+
+
+def stats_view(traffic: Mapping[str, Traffic]) -> RenderableType:
+    """Return the cost of every host as a table."""
+    table = Table("host", "connections", "commands", "sent", "received", box=None, padding=(0, 2))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for host, cost in sorted(traffic.items()):
+        sizes = (f"{cost.sent:,} B", f"{cost.received:,} B")
+        table.add_row(host, str(cost.connections), str(cost.commands), *sizes)
+    return table
+
+
+def stats_document(traffic: Mapping[str, Traffic]) -> dict[str, Any]:
+    """Return the cost of every host as plain data."""
+    return {"schema": "bringup.stats/1", "hosts": plain(dict(sorted(traffic.items())))}

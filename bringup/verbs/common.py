@@ -1,0 +1,58 @@
+"""Options that many verbs share, and how they become an inventory, hosts and a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from ..core.errors import UsageError
+from ..core.host import Scalar
+from ..core.verb import Help
+
+if TYPE_CHECKING:
+    from ..core.knobs import Knob
+
+Folder = Annotated[
+    str, Help("folder with hosts.yml, deployments/ and kinds/", env="BRINGUP_INVENTORY")
+]
+Hosts = Annotated[tuple[str, ...], Help("host name or pattern, as b300-[04,07]; repeatable")]
+Groups = Annotated[tuple[str, ...], Help("group of the inventory; repeatable")]
+Limit = Annotated[str, Help("keep only hosts that match this pattern")]
+Exclude = Annotated[tuple[str, ...], Help("leave out hosts that match this pattern; repeatable")]
+DeploymentName = Annotated[str, Help("deployment that the hosts serve, where they are in several")]
+AcceptNew = Annotated[bool, Help("trust and record host keys that are not known yet")]
+KnownHosts = Annotated[str, Help("known_hosts file (default: ~/.ssh/known_hosts)")]
+State = Annotated[
+    str, Help("folder for facts and receipts (default: .bringup)", env="BRINGUP_STATE")
+]
+Stats = Annotated[bool, Help("tell connections, commands and bytes of every host")]
+Set = Annotated[tuple[str, ...], Help("set a knob by your own word: KNOB=VALUE; repeatable")]
+
+
+def knob_settings(words: tuple[str, ...], knobs: Mapping[str, Knob]) -> dict[str, Scalar]:
+    """Return knobs from KNOB=VALUE words; raises UsageError for an unknown knob or a bad value."""
+    return dict(_setting(word, knobs) for word in words)
+
+
+def _setting(word: str, knobs: Mapping[str, Knob]) -> tuple[str, Scalar]:
+    name, equals, text = word.partition("=")
+    if not equals:
+        raise UsageError(f"cannot read --set {word!r}", remedy="write it as KNOB=VALUE")
+    if name not in knobs:
+        from ..core.nearest import did_you_mean
+
+        raise UsageError(
+            f"cannot set {name!r}: no such knob{did_you_mean(name, knobs)}",
+            remedy="invoke explain --knobs lists them all",
+        )
+    return name, _typed(name, text, knobs[name].type)
+
+
+def _typed(name: str, text: str, kind: type) -> Scalar:
+    words: dict[str, Scalar] = {"true": True, "false": False}
+    try:
+        value: Scalar = words[text] if kind is bool else kind(text)
+    except (KeyError, ValueError) as error:
+        wanted = "true or false" if kind is bool else kind.__name__
+        raise UsageError(f"cannot set {name} to {text!r}: should be {wanted}") from error
+    return value
