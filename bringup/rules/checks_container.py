@@ -112,7 +112,9 @@ def _way_to_gpus(world: World) -> Seen:
         return skipped("no GPU on this host")
     if isinstance(specs, Unknown) and specs.why != "not asked":
         return unread(specs, essential=world.deployment is not None)
-    return failed(f"runtimes: {' '.join(engine.runtimes) or 'none'}", "no CDI device is offered")
+    if not engine.runtimes:  # an engine lists runc at least, so its list was not told
+        return not_told("the engine's runtimes")
+    return failed(f"runtimes: {' '.join(engine.runtimes)}", "no CDI device is offered")
 
 
 def _stale(world: World) -> tuple[str, ...]:

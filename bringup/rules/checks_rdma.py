@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skipped, warned
@@ -73,6 +74,8 @@ def _has_iommu(boot: Boot) -> bool:
 
 @of_devices
 def _affinity(world: World, ib: InfiniBand) -> Seen:
+    if not any(device.state for device in ib.compute):  # nobody looked: the map holds all the same
+        ib = replace(ib, devices=tuple(replace(d, state="ACTIVE") for d in ib.devices))
     usable = rail_order(ib)
     if not usable:
         return skipped("no active compute device")
@@ -166,11 +169,19 @@ def _none(world: World) -> Seen:
     if isinstance(reading, Absent):
         return _without(world, reading.evidence)
     usable = rail_order(reading.value)
-    return passed(f"active: {names(usable)}") if usable else _without(world, "no active port")
+    if usable:
+        return passed(f"active: {names(usable)}")
+    if reading.value.compute and not any(device.state for device in reading.value.compute):
+        return not_told("the state of the compute ports")
+    return _without(world, "no active port")
 
 
 def _without(world: World, line: str) -> Seen:
-    """No RDMA stops a pair across hosts, and costs nothing where one host serves alone."""
+    """No RDMA costs nothing where one host serves alone.
+
+    Across hosts it is a failure of the host's part; that it stops the deployment is said by the
+    deployment's own rule, which knows whether TCP was accepted.
+    """
     deployment, role = world.deployment, world.role
     if deployment is None or role is None:
         wants = world.kind is not None and world.kind.rate_gb_s_per_gpu is not None
@@ -179,7 +190,7 @@ def _without(world: World, line: str) -> Seen:
         return warned(line, level=Level.NOTE)
     if deployment.accept_tcp:
         return warned(line, "accept_tcp: true")
-    return failed(line, f"role {role.name} talks to other hosts' GPUs")
+    return failed(line, f"role {role.name} talks to other hosts' GPUs", level=Level.WARN)
 
 
 def _pair_test(_world: World) -> Seen:

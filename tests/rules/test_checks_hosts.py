@@ -124,11 +124,11 @@ NETWORK_CARDS = [
     ("IB-14", world(ROCE), "warn warn"),
     ("IB-14", world(BARE_ROCE), "fail warn"),
     ("IB-16", world(RDMA, pair=True), "pass ok"),
-    ("IB-16", world(absent=NO_RDMA, pair=True), "fail block"),
+    ("IB-16", world(absent=NO_RDMA, pair=True), "fail warn"),
     ("IB-16", world(absent=NO_RDMA, pair=True, deployment=replace(PAIR, accept_tcp=True)), "warn warn"),
     ("IB-16", world(absent=NO_RDMA, kind=B300), "warn warn"),
     ("IB-16", world(absent=NO_RDMA), "warn note"),
-    ("IB-16", world(DOWN, pair=True), "fail block"),
+    ("IB-16", world(DOWN, pair=True), "fail warn"),
 ]  # fmt: skip
 
 DOCKER = ContainerEngine(

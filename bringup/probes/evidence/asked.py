@@ -164,26 +164,33 @@ def _pieces(tokens: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _without_redirects(words: Sequence[str]) -> list[str]:
-    kept: list[str] = []
-    skip = False
+    """Drop where output goes; what is read in stays, as ``<`` and a path at the end."""
+    kept, source = list[str](), list[str]()
+    skip = ""
     for word in words:
         if skip:
-            skip = False
+            source = ["<", word] if skip == "<" else source
+            skip = ""
         elif re.fullmatch(r"[<>]+&?|&>+", word):
-            skip = True
+            skip = word
             if kept and kept[-1] in ("1", "2"):
                 kept.pop()
         else:
             kept.append(word)
-    return kept
+    return kept + source
 
 
 def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
     bare = _unwrapped(words)
+    source = bare[-1] if bare[-2:-1] == ["<"] else ""
+    bare = bare[:-2] if source else bare
     if not bare:
         return
     program = bare[0].rpartition("/")[2] or bare[0]
     rest = tuple(bare[1:])
+    if source and program in (*_RESHAPERS, *_READERS):
+        yield Asked("cat", (source,), place, is_reshaped=True)
+        return
     if program in _SHELLS and "-c" in rest and rest[-1] != "-c":
         yield from _simple(_tokens(rest[-1]), place)
     elif program in ("docker", "podman", "nerdctl") and rest[:1] in (("exec",), ("run",)):

@@ -13,7 +13,6 @@ from ..kernel import Modules, read_lsmod
 from ..kernel_log import KernelLog
 from ..pci import PciGpu, PciGpus
 from ..readers import infiniband
-from ..system import Kernels
 from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
 
@@ -181,13 +180,6 @@ def _missing_package(name: str, line: str) -> Iterator[Piece]:
         yield known(Modules((), installed=extra, whole=False), line)
     elif name.startswith("nvidia-fabricmanager"):
         yield absent(FabricManager, line)
-
-
-def read_uname(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `uname -r`: the running kernel, beside which DKMS and modules are judged."""
-    release = re.fullmatch(r"\d+\.\d+\S*", output.stdout.strip())
-    if release and asked.has("-r"):
-        yield known(Kernels(release[0], {}), f"kernel {release[0]}")
 
 
 def read_proc_version(output: Output) -> Iterator[Piece]:

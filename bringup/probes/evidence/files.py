@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -192,11 +193,16 @@ def read_du(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `du -sb PATH`: bytes of a folder, a model's where its path says so."""
     found = re.search(r"(?m)^(\d+)\t(/\S+)$", output.stdout)
     if found and asked.has("-sb", "-b", "--bytes"):
-        yield known(Weight(int(found[1])), f"{found[2]}: {int(found[1]) / 1024**3:.1f} GiB")
+        size = int(found[1])
+        yield known(Weight(found[2], size), f"{found[2]}: {size / 1024**3:.1f} GiB")
 
 
-class Weight(int):
+@dataclass(frozen=True, slots=True)
+class Weight:
     """Bytes that `du` counted in a folder."""
+
+    path: str
+    bytes: int
 
 
 READERS: Readers = {

@@ -16,7 +16,6 @@ from ..storage import Disk, Disks, Mount, Mounts
 from ..system import Limits, Processors
 from ..text import limit, whole
 from .asked import HOST, Asked, Output
-from .driver import read_uname as read_release
 from .piece import Piece, Readers, known
 
 _UNITS = {"": 1, "K": 1, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
@@ -30,7 +29,6 @@ def kib(word: str) -> int | None:
 
 def read_uname(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `uname -m`, `-r`, `-n`, `-a`."""
-    yield from read_release(asked, output)
     word = output.stdout.strip()
     if output.code != 0 or not word:
         return

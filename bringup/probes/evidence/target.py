@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 
 from ...core.facts import Facts
-from ...core.host import Deployment, Image, Mode, Model, Role, Scalar
+from ...core.host import Deployment, Image, Mode, Model, Role, Scalar, Services
 from ...core.reading import Known
 from ..containers import Containers
 from ..inside import Inside
+from ..model import ModelFolder
+from ..services import Etcd, Nats
 from ..serving import Serving
 from .files import Weight
 
@@ -39,6 +41,7 @@ def deployment_of(target: Mapping[str, object], host: str, facts: Facts) -> Depl
         _model(words, facts),
         Image("case", engine_version=words.get("engine_version", "")),
         _roles(words, host),
+        _services(facts),
         in_container=_in_container(words, facts),
         knobs=_numbers(target),
     )
@@ -53,16 +56,29 @@ def _numbers(target: Mapping[str, object]) -> dict[str, Scalar]:
     }
 
 
+def _services(facts: Facts) -> Services:
+    """Services that somebody asked are those that the deployment uses."""
+    etcd, nats = facts[Etcd], facts[Nats]
+    members = etcd.value.members if isinstance(etcd, Known) else ()
+    server = nats.value.endpoint if isinstance(nats, Known) else ""
+    return Services(tuple(member.endpoint for member in members), server)
+
+
 def _model(words: Mapping[str, str], facts: Facts) -> Model:
     text = words.get("model", "")
-    serving, weight = facts[Serving], facts[Weight]
-    path = serving.value.model_path if isinstance(serving, Known) else ""
+    serving, folder, weight = facts[Serving], facts[ModelFolder], facts[Weight]
+    paths = (
+        serving.value.model_path if isinstance(serving, Known) else "",
+        folder.value.path if isinstance(folder, Known) else "",
+        weight.value.path if isinstance(weight, Known) else "",
+    )
+    path = next(filter(None, paths), "")
     name = words.get("served_model_name", "") or text
     return Model(
         name,
         words.get("model_path", path),
         architecture="kimi_k3" if re.search(r"(?i)kimi[-_ ]?k3", f"{name} {text}") else "",
-        weights_gib=weight.value / 1024**3 if isinstance(weight, Known) else None,
+        weights_gib=weight.value.bytes / 1024**3 if isinstance(weight, Known) else None,
         mixture_of_experts=bool(re.search(r"(?i)\bmoe\b|expert", text)),
         hybrid=bool(re.search(r"(?i)mamba|hybrid|linear attention", text)),
     )

@@ -13,8 +13,9 @@ from ..cuda import CudaProof, read_error
 from ..environment import PREFIXES, Environment, read_env
 from ..fabric import FabricManager
 from ..packages import PythonPackages, read_pip, read_torch
+from ..serving import Serving
 from ..toolkit import Nvcc, read_version
-from .asked import Asked, Output
+from .asked import HOST, Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
 
 
@@ -131,10 +132,19 @@ def _available(asked: Asked, output: Output) -> Iterator[Piece]:
 def read_env_command(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `env`, `printenv [NAME]`."""
     names = asked.operands
-    if names and asked.program == "printenv":
+    if asked.place != HOST:
+        yield from read_side(asked, output)
+    elif names and asked.program == "printenv":
         yield from _variables(names, output)
     elif output.code in (0, 1):
         yield Piece(Environment, read_env(output.stdout, asked.pattern))
+
+
+def read_side(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `frontend: printenv HF_HUB_OFFLINE`: may the frontend look a model up elsewhere?"""
+    if asked.place == "frontend" and "HF_HUB_OFFLINE" in asked.operands:
+        value = output.stdout.strip()
+        yield known(Serving(hub_offline=value not in ("", "0")), f"HF_HUB_OFFLINE={value}")
 
 
 def _variables(names: tuple[str, ...], output: Output) -> Iterator[Piece]:
