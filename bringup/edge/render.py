@@ -23,6 +23,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]+")
 
 def q(value: object) -> str:
     """Quote one word. Raises TemplateError for a secret and for what is no single word."""
+    if isinstance(value, jinja2.Undefined):
+        str(value)  # raises, naming the value that nobody gave
     if isinstance(value, Secret):
         raise TemplateError("cannot put a secret into a script: give it through the secrets file")
     if not isinstance(value, str | int | float) or "\0" in str(value):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from ..core.errors import Exit
-from ..core.verb import Verb
+from ..core.verb import Help, Verb
 from ..report_screen import Screen
 from .common import Folder
 
@@ -22,4 +24,29 @@ def inventory_show(screen: Screen, *, inventory: Folder = "inventory") -> Exit:
     return Exit.DONE
 
 
-VERBS = (Verb("inventory.show", inventory_show, reads_only=True),)
+def inventory_import(
+    screen: Screen,
+    source: Annotated[
+        str, Help("Ansible inventory: INI, YAML, or `ansible-inventory --list` JSON")
+    ],
+    *,
+    into: Annotated[str, Help("write hosts.yml here; refused when it exists")] = "",
+) -> Exit:
+    """Turn an Ansible inventory into ours; secrets are never copied, and what was left is told."""
+    from pathlib import Path
+
+    from ..edge.ansible import convert
+    from ..flow_open import keep_new
+
+    text, notes = convert(Path(source))
+    if into:
+        keep_new(Path(into), text)
+    screen.show(text if not into else f"wrote {into}", *(f"note  {note}" for note in notes))
+    screen.emit({"schema": "bringup.import/1", "hosts_yml": text, "notes": list(notes)})
+    return Exit.DONE
+
+
+VERBS = (
+    Verb("inventory.show", inventory_show, reads_only=True),
+    Verb("inventory.import", inventory_import),
+)
