@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from ..core.errors import CommandFailed, ToolError, UsageError
+from ..core.errors import CommandFailed, ToolError, Unreachable, UsageError
 from ..core.host import Host
 from ..core.remote import Result
 from ..core.script import LIMIT_BYTES
@@ -89,6 +89,7 @@ class ScriptedRemote(ABC):
 
     def run(self, action: Run, *, on_line: Callable[[str], None] | None = None) -> Result:
         """Run one command; its exit code is data, 124 where it ran out of time."""
+        self._see_lock()
         script = hostscripts.run_script(action, root=self.host.root)
         pieces = _pieces(action.input) if action.input else ()
         result = self.exchange(Call(script, action.seconds, pieces, len(action.input), on_line))
@@ -103,6 +104,7 @@ class ScriptedRemote(ABC):
         """
         if not files:
             return
+        self._see_lock()
         for file in files:
             check_target(file.path.path)
         nonce = secrets.token_hex(6)
@@ -116,6 +118,7 @@ class ScriptedRemote(ABC):
 
         `on_bytes` hears how many bytes have left so far. Raises CommandFailed.
         """
+        self._see_lock()
         check_target(action.path.path)
         archive = Path(action.archive)
         try:
@@ -148,6 +151,15 @@ class ScriptedRemote(ABC):
         finally:
             self.held = None
             session.finish(5.0)
+
+    def _see_lock(self) -> None:
+        """Change nothing once a lock that we took is gone: somebody else may hold it by now."""
+        if self.held is not None and self.held.ended:
+            raise Unreachable(
+                f"cannot go on with {self.host.name}: its lock is lost, with the line or by a kill",
+                host=self.host.name,
+                remedy="run again: what was written is whole, the rest is done then",
+            )
 
     def _taken(self, answer: str) -> None:
         """Return when the answer says that the lock is ours; raise what it says otherwise."""

@@ -214,7 +214,7 @@ lock="$R/run/lock/bringup"
 born() {
   read -r line <"/proc/$1/stat" || return 1
   set -- ${line##*) }
-  echo "${20}"
+  [ "$1" != Z ] && echo "${20}"
 } 2>/dev/null
 space=$(readlink /proc/self/ns/pid)
 alive() {

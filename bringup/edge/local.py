@@ -21,6 +21,9 @@ from .output import CAP_BYTES, Output
 GRACE_S = 15.0
 """Seconds that an answer may take beyond the limit that the script's own `timeout` enforces."""
 
+LINGER_S = 2.0
+"""A command has ended, but something it left running holds its output: not waited for longer."""
+
 
 class LocalRemote(ScriptedRemote):
     """A host without a line to it (core.remote.Remote); its `root:` is a folder here."""
@@ -45,7 +48,7 @@ class LocalRemote(ScriptedRemote):
             )
             code = self._wait(process, call.seconds + GRACE_S)
             for reader in readers:
-                reader.join(GRACE_S)
+                reader.join(LINGER_S)
         out.end()
         error.end()
         return Result(code, out.text(), error.text(), time.monotonic() - began)

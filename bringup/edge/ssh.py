@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..core.errors import CommandFailed, ToolError, Unreachable, UsageError
+from ..core.errors import CommandFailed, ToolError, UsageError
 from ..core.host import Host
 from ..core.remote import Result, Traffic
 from . import hostscripts
@@ -123,13 +123,8 @@ class SshRemote(ScriptedRemote):
         return self.line().start(shipment)
 
     def line(self) -> Line:
-        """Return the line to the host; makes it when there is none, or the last one is gone.
-
-        While the lock is held, a lost line is not quietly made anew: the lock went with it.
-        """
+        """Return the line to the host; makes it when there is none, or the last one is gone."""
         with self._opening:
-            if self.held is not None and self.held.ended:
-                raise lock_lost(self.host.name)
             if self._line is not None and self._line.alive:
                 return self._line
             self._line = self._fleet.lines.open(self._fleet.route(self.host))
@@ -142,14 +137,6 @@ class SshRemote(ScriptedRemote):
 
         target = self._fleet.route(self.host)[-1]
         return HostConnection(self.line, host=target.address, user=target.user, port=target.port)
-
-
-def lock_lost(name: str) -> Unreachable:
-    return Unreachable(
-        f"cannot go on with {name}: the line dropped, and the host's lock with it",
-        host=name,
-        remedy="run again: what was written is whole, the rest is done then",
-    )
 
 
 def check_sudo(host: Host, user: str, result: Result) -> None:
