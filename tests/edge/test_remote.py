@@ -225,13 +225,13 @@ def test_link_in_the_place_of_a_file_is_refused(remote: ScriptedRemote, root: Pa
 
 def test_folder_in_the_place_of_a_file_is_refused(remote: ScriptedRemote, root: Path) -> None:
     (root / "place").mkdir()
-    with pytest.raises(CommandFailed, match="/place .*something else stands"):
+    with pytest.raises(CommandFailed, match=r"/place .*something else stands"):
         remote.write((Write(HostPath("/place"), b"new"),))
 
 
 def test_file_in_the_place_of_a_folder_is_refused(remote: ScriptedRemote, root: Path) -> None:
     (root / "place").touch()
-    with pytest.raises(CommandFailed, match="/place/below .*folder cannot be made"):
+    with pytest.raises(CommandFailed, match=r"/place/below .*folder cannot be made"):
         remote.write((Write(HostPath("/place/below"), b"new"),))
 
 
@@ -331,7 +331,7 @@ def test_damaged_archive_leaves_the_old_folder(
 ) -> None:
     (root / "data/bundle/old").mkdir(parents=True)
     push = Push(HostPath("/data/bundle"), str(archive(tmp_path, b"new")), "0" * 64)
-    with pytest.raises(CommandFailed, match="/data/bundle .*arrived damaged"):
+    with pytest.raises(CommandFailed, match=r"/data/bundle .*arrived damaged"):
         remote.push(push)
     assert [p.name for p in (root / "data/bundle").iterdir()] == ["old"]
     assert leftovers(root) == []
@@ -342,8 +342,11 @@ def test_missing_archive_is_said_before_the_host_is_asked(remote: ScriptedRemote
         remote.push(Push(HostPath("/data/bundle"), "/no/such", "0" * 64))
 
 
-@pytest.mark.parametrize(("tool", "call"), [("sha256sum", 0), ("tar", 0), ("sync", 0), ("mv", 0),
-                                            ("mv", 1), ("mv", 2), ("rm", 1), ("rm", 2)])  # fmt: skip
+PUSH_KILL_POINTS = [("sha256sum", 0), ("tar", 0), ("sync", 0), ("mv", 0), ("mv", 1), ("mv", 2),
+                    ("rm", 1), ("rm", 2)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "call"), PUSH_KILL_POINTS)
 def test_push_killed_anywhere_leaves_the_old_folder_or_the_new_one(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, call: int
 ) -> None:
