@@ -66,15 +66,22 @@ def entries(cpus: str, numa: int, place: str, what: Identity) -> Iterator[tuple[
     base = folder(place)
     values = {
         "vendor": f"0x{what.vendor}", "device": f"0x{what.device.lower()}",
-        "class": f"0x{what.kind}", "numa_node": str(numa), "local_cpulist": cpus,
-        "revision": "0xa1", "enable": "1",
-        "current_link_speed": "64.0 GT/s PCIe", "max_link_speed": "64.0 GT/s PCIe",
-        "current_link_width": "16", "max_link_width": "16",
+        "class": f"0x{what.kind}", "numa_node": str(numa),
     }  # fmt: skip
+    if what.kind != BRIDGE.kind:
+        values |= _LINK | {"local_cpulist": cpus}
+        ids = bytes.fromhex(what.vendor)[::-1] + bytes.fromhex(what.device)[::-1]
+        yield f"{base}/config", File(ids.ljust(64, b"\0"))
     yield from ((f"{base}/{name}", File(f"{value}\n")) for name, value in values.items())
-    ids = bytes.fromhex(what.vendor)[::-1] + bytes.fromhex(what.device)[::-1]
-    yield f"{base}/config", File(ids.ljust(64, b"\0"))
     yield link(f"/sys/bus/pci/devices/{device(place)}", base)
+
+
+BRIDGE = Identity("10b5", "c040", "060400")
+_LINK = {
+    "revision": "0xa1", "enable": "1",
+    "current_link_speed": "64.0 GT/s PCIe", "max_link_speed": "64.0 GT/s PCIe",
+    "current_link_width": "16", "max_link_width": "16",
+}  # fmt: skip
 
 
 def link(path: str, target: str) -> tuple[str, Link]:

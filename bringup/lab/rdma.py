@@ -15,17 +15,12 @@ _STATES = {
 }
 _NO_LINK = "10 Gb/sec (4X SDR)"
 _COUNTERS = (
-    "VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery",
-    "local_link_integrity_errors", "multicast_rcv_packets", "multicast_xmit_packets",
-    "port_rcv_constraint_errors", "port_rcv_data", "port_rcv_errors", "port_rcv_packets",
-    "port_rcv_remote_physical_errors", "port_rcv_switch_relay_errors",
-    "port_xmit_constraint_errors",
-    "port_xmit_data", "port_xmit_discards", "port_xmit_packets", "port_xmit_wait",
-    "symbol_error", "unicast_rcv_packets", "unicast_xmit_packets",
+    "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery",
+    "local_link_integrity_errors", "port_rcv_data", "port_rcv_errors", "port_xmit_data",
+    "port_xmit_discards", "port_xmit_wait", "symbol_error",
 )  # fmt: skip
 _HARDWARE_COUNTERS = (
-    "duplicate_request", "local_ack_timeout_err", "out_of_buffer", "out_of_sequence",
-    "packet_seq_err", "req_cqe_error", "resp_cqe_error", "rnr_nak_retry_err", "roce_adp_retrans",
+    "local_ack_timeout_err", "out_of_sequence", "packet_seq_err", "rnr_nak_retry_err",
 )  # fmt: skip
 
 

@@ -8,8 +8,6 @@ from . import pci, rdma
 from .hardware import Hardware, Slot, gpu_uuid
 from .tree import Entry, File, Folder, Link, Tree
 
-_BRIDGE = pci.Identity("10b5", "c040", "060400")
-
 
 def files(hardware: Hardware) -> Tree:
     """Return all of /sys, /dev and /proc/driver that a probe of the hardware reads."""
@@ -19,7 +17,7 @@ def files(hardware: Hardware) -> Tree:
 def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     yield "/sys/bus/pci/devices", Folder()
     for place, numa in pci.bridges(hardware).items():
-        yield from pci.entries(hardware.cpu.numbers(numa), numa, place, _BRIDGE)
+        yield from pci.entries(hardware.cpu.numbers(numa), numa, place, pci.BRIDGE)
     for index, slot in enumerate(hardware.slots):
         yield from _gpu(hardware, index, slot)
     yield from rdma.entries(hardware)

@@ -55,26 +55,36 @@ def tool(text: str) -> File:
     return File(text, 0o755)
 
 
-def settle(root: Path, tree: Tree, *, before: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Write what differs below `root`, remove what only `before` named; return the paths in tree.
+def settle(root: Path, tree: Tree, *, before: frozenset[str] = frozenset()) -> None:
+    """Write what differs below `root`, and remove what only `before` named.
 
     Files that neither names stay as they are.
     """
     for path in sorted(before - tree.keys(), reverse=True):
         _remove_up(root / path.lstrip("/"), root)
+    made: set[Path] = set()
     for path, entry in tree.items():
         target = root / path.lstrip("/")
-        if not _stands(target, entry):
-            _write(target, entry)
-    return frozenset(tree)
+        found = _found(target)
+        if found and _stands(target, found, entry):
+            continue
+        if target.parent not in made:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            made.add(target.parent)
+        if found and not (isinstance(entry, Folder) and stat.S_ISDIR(found.st_mode)):
+            _remove(target)
+        _write(target, entry)
 
 
-def _stands(target: Path, entry: Entry) -> bool:
-    """Whether the entry is there already, content and mode included."""
+def _found(target: Path) -> os.stat_result | None:
     try:
-        found = target.lstat()
+        return target.lstat()
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return None
+
+
+def _stands(target: Path, found: os.stat_result, entry: Entry) -> bool:
+    """Whether what was found is the entry, content and mode included."""
     match entry:
         case Link(target=wanted):
             return stat.S_ISLNK(found.st_mode) and str(target.readlink()) == wanted
@@ -93,23 +103,20 @@ def _head(target: Path, head: bytes) -> bool:
 
 
 def _write(target: Path, entry: Entry) -> None:
-    if isinstance(entry, Folder) and target.is_dir() and not target.is_symlink():
-        target.chmod(entry.mode)
-        return
-    _remove(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    """Make an entry where nothing stands, or set the mode of a folder that does."""
     match entry:
         case Link(target=wanted):
             target.symlink_to(wanted)
         case Folder(mode=mode):
-            target.mkdir(mode=mode)
+            target.mkdir(exist_ok=True)
             target.chmod(mode)
         case Sparse(size=size, head=head):
             target.write_bytes(head)
             os.truncate(target, size)
-        case File():
-            target.write_bytes(entry.data)
-            target.chmod(entry.mode)
+        case File(mode=mode):
+            with target.open("wb", buffering=0) as stream:
+                stream.write(entry.data)
+                os.fchmod(stream.fileno(), mode)
 
 
 def _remove_up(target: Path, root: Path) -> None:
