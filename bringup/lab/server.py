@@ -186,8 +186,11 @@ async def _say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         writer.close()
 
 
-async def run(folder: Path, said: Orders, ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM, then end every process that a session has left."""
+async def run(folder: Path, said: Orders, lock: int, ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM, then end every process that a session has left.
+
+    `lock` is the inode of the lock file that this server holds.
+    """
     places = [place(host, said.user, said.tools) for host in said.hosts]
     bound = [bind(host) for host in said.hosts]
     servers = [
@@ -200,7 +203,7 @@ async def run(folder: Path, said: Orders, ready: Callable[[], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     ready()
-    watch = asyncio.ensure_future(_watch(folder, stop))
+    watch = asyncio.ensure_future(_watch(folder, lock, stop))
     await stop.wait()
     watch.cancel()
     for server in filter(None, servers):
@@ -209,9 +212,8 @@ async def run(folder: Path, said: Orders, ready: Callable[[], None]) -> None:
     await asyncio.gather(*map(end_group, groups))
 
 
-async def _watch(folder: Path, stop: asyncio.Event) -> None:
-    """Stop once the fleet's folder is gone or another's: nobody could find this server again."""
-    own = (folder / "server.lock").stat().st_ino
+async def _watch(folder: Path, own: int, stop: asyncio.Event) -> None:
+    """Stop once the lock file is gone or another: nobody could find this server again."""
     while not stop.is_set():
         await asyncio.sleep(WATCH_S)
         try:
@@ -260,7 +262,7 @@ def _background(folder: Path, said: Orders, tell: int) -> NoReturn:
         os.write(tell, b"1")
         os.close(tell)
 
-    asyncio.run(run(folder, said, ready))
+    asyncio.run(run(folder, said, os.fstat(lock).st_ino, ready))
     os._exit(0)
 
 
