@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -71,7 +72,12 @@ def settle(tree: Tree) -> Fleet:
     hosts, twins, found = _reachable(hosts)
     notes += found
     ours = _ours(tree, hosts, twins)
-    defaults, said = _shared(ours, hosts)
+    members = {name: members_below(ours, name) for name in ours.groups}
+    defaults = _said_by_all(hosts)
+    said = {
+        name: _agreed(carry(group.variables).settings, [hosts[h] for h in members[name]], defaults)
+        for name, group in ours.groups.items()
+    }
     notes += [
         (f"group {name!r}", "left out: no host, or no name here", "")
         for name in sorted({*tree.groups} - {*ours.groups, ALL, UNGROUPED})
@@ -82,7 +88,10 @@ def settle(tree: Tree) -> Fleet:
             name: Team(tuple(group.hosts), tuple(group.children), said[name])
             for name, group in ours.groups.items()
         },
-        {host: _rest(own, _inherited(host, defaults, said, ours)) for host, own in hosts.items()},
+        {
+            host: _rest(own, [defaults, *(said[name] for name in said if host in members[name])])
+            for host, own in hosts.items()
+        },
         _told(notes),
     )
 
@@ -165,7 +174,7 @@ def _leads_nowhere(host: str, hosts: Hosts) -> bool:
     """Return whether a gateway is no name, or leads through the host itself."""
     jumps = hosts[host].get("gateway", ())
     strange = any(outside_fault(jump, ()) for jump in jumps if jump not in hosts)
-    return strange or _goes_back(host, hosts)
+    return strange or host in jumps or _goes_back(host, hosts)
 
 
 def _goes_back(host: str, hosts: Hosts) -> bool:
@@ -207,25 +216,11 @@ def _present(names: Iterable[str], hosts: Hosts, twins: Mapping[str, str]) -> li
     return sorted((name for name in real if name in hosts), key=natural)
 
 
-def _shared(ours: Tree, hosts: Hosts) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return what may be said once for all hosts, and once for each group.
-
-    A group says only what holds for each of its hosts, so that no two groups can disagree.
-    """
-    defaults = _said_by_all(hosts)
-    said = {
-        name: _agreed(
-            carry(group.variables).settings,
-            [hosts[host] for host in members_below(ours, name)],
-            defaults,
-        )
-        for name, group in ours.groups.items()
-    }
-    return defaults, said
-
-
 def _agreed(own: Settings, members: list[dict[str, Any]], defaults: Settings) -> dict[str, Any]:
-    """Return what a group says, as far as it holds for each member and says more than defaults."""
+    """Return what a group says, as far as it holds for each member and says more than defaults.
+
+    So no two groups can disagree.
+    """
     return {
         key: members[0][key]
         for key in own
@@ -241,23 +236,14 @@ def _said_by_all(hosts: Hosts) -> dict[str, Any]:
     """Return settings that every host has: the value that most of them have."""
     found: dict[str, Any] = {}
     for key in sorted({key for said in hosts.values() for key in said} - {"address"}):
-        values = [json.dumps(said[key]) for said in hosts.values() if key in said]
-        most = max(values, key=lambda value: (values.count(value), value))
-        if len(values) == len(hosts) > 1 and values.count(most) * 2 > len(hosts):
+        values = Counter(json.dumps(said[key]) for said in hosts.values() if key in said)
+        most, times = values.most_common(1)[0]
+        if values.total() == len(hosts) > 1 and times * 2 > len(hosts):
             found[key] = json.loads(most)
     return found
 
 
-def _inherited(
-    host: str, defaults: Settings, said: Mapping[str, Settings], ours: Tree
-) -> dict[str, Any]:
-    """Return what a host has from its groups and from all."""
-    found = dict(defaults)
-    for name, settings in said.items():
-        if host in members_below(ours, name):
-            found.update(settings)
-    return found
-
-
-def _rest(own: Settings, inherited: Settings) -> dict[str, Any]:
+def _rest(own: Settings, said: Iterable[Settings]) -> dict[str, Any]:
+    """Return what a host says itself, beyond what is said for it already."""
+    inherited = {key: value for settings in said for key, value in settings.items()}
     return {key: value for key, value in own.items() if inherited.get(key) != value}

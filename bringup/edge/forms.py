@@ -7,7 +7,6 @@ and what was found.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -129,8 +128,6 @@ def _distinct(value: list[int]) -> list[int]:
             raise ValueError(f"names {item} twice")
     return value
 
-
-Check = Callable[[Any], Any]
 
 Line = Annotated[str, AfterValidator(_line)]
 Word = Annotated[str, _matching(r"[\x21-\x7e]+", "one word")]

@@ -139,7 +139,9 @@ def _is_reachable(address: str, port: str) -> bool:
 
 
 def _circle(host: str, said: Mapping[str, Merged]) -> str:
-    """Return the way from a host back to itself through first gateways, or ""."""
+    """Return the way from a host back to itself, or ""."""
+    if host in _gateways(host, said):
+        return f"{host} → {host}"
     way, at = [host], host
     while (ahead := _gateways(at, said)[:1]) and ahead[0] in said:
         way.append(at := ahead[0])
