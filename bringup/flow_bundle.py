@@ -123,9 +123,9 @@ def fetch_there(
     host: str, reader: Reader, path: str, chosen: tuple[Candidate, ...], *, root: str = "/"
 ) -> dict[str, bytes]:
     """Return the contents of files on a host, most often in one trip."""
-    sections: dict[str, Section] = {}
+    sections: list[Section] = []
     for asks in trips(fetch_asks(path, chosen)):
-        sections |= ask_host(reader, asks, root=root)
+        sections += ask_host(reader, asks, root=root).values()
     files = parse_files(chosen, sections)
     if isinstance(files, Known):
         return files.value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..core.reading import Absent, Known, Reading, Unknown
@@ -32,8 +32,11 @@ LISTING = "bundle-list"
 CHUNK_BYTES = 690_000
 """Bytes of a file in one section: in base64 they stay below the cap of an answer's section."""
 
-ASKS_A_TRIP = 250
-"""Sections in one script, which has to stay below its own limit."""
+LOT = 100
+"""Pieces of files in one section."""
+
+ASKS_A_TRIP = 4
+"""Sections in one script: all that a trip brings has to stay below 4 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,48 +170,88 @@ def _bytes(text: str) -> bytes:
 
 # `%b.` and the cut keep a name that ends in newlines, which "$(…)" alone would lose.
 _FETCH = r"""
-x=$(printf '%b.' {name})
-cd -- {path} && tail -c +{start} -- "./${{x%.}}" | head -c {count} | base64
+cd -- {path} || exit 2
+piece() {{
+  x=$(printf '%b.' "$2")
+  printf '# %s\n' "$1"
+  dd if="./${{x%.}}" bs={bytes} skip="$3" count=1 status=none | base64
+}}
+{pieces}
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of one file: the file's number in the choice, the part's own, its bytes at most."""
+
+    file: int
+    number: int
+    size: int
+
+
 def fetch_asks(path: str, chosen: Iterable[Candidate]) -> tuple[Ask, ...]:
-    """Return the questions that bring files of a folder, a section for each piece of one."""
-    return tuple(ask for number, one in enumerate(chosen) for ask in _pieces(path, number, one))
+    """Return the questions that bring files of a folder, as many pieces a section as fit."""
+    files = tuple(chosen)
+    return tuple(
+        Ask(f"bundle-files-{number}", _fetch(path, files, lot), 60)
+        for number, lot in enumerate(_lots(files))
+    )
 
 
-def _pieces(path: str, number: int, candidate: Candidate) -> Iterator[Ask]:
-    for piece, start in enumerate(range(0, max(candidate.size, 1), CHUNK_BYTES)):
-        script = _FETCH.format(
-            name=quote(escaped(candidate.name)),
-            path=quote(HostPath(path)),
-            start=start + 1,
-            count=CHUNK_BYTES,
-        )
-        yield Ask(f"bundle-file-{number}-{piece}", script, 30)
+def _fetch(path: str, files: tuple[Candidate, ...], lot: tuple[_Piece, ...]) -> str:
+    calls = (
+        f"piece {piece.file} {quote(escaped(files[piece.file].name))} {piece.number}"
+        for piece in lot
+    )
+    return _FETCH.format(path=quote(HostPath(path)), bytes=CHUNK_BYTES, pieces="\n".join(calls))
+
+
+def _lots(files: tuple[Candidate, ...]) -> Iterator[tuple[_Piece, ...]]:
+    lot: list[_Piece] = []
+    for piece in _pieces(files):
+        if lot and (sum(p.size for p in lot) + piece.size > CHUNK_BYTES or len(lot) == LOT):
+            yield tuple(lot)
+            lot = []
+        lot.append(piece)
+    if lot:
+        yield tuple(lot)
+
+
+def _pieces(files: tuple[Candidate, ...]) -> Iterator[_Piece]:
+    for number, file in enumerate(files):
+        for start in range(0, max(file.size, 1), CHUNK_BYTES):
+            size = min(CHUNK_BYTES, file.size - start)
+            yield _Piece(number, start // CHUNK_BYTES, size)
 
 
 def trips(asks: tuple[Ask, ...]) -> Iterator[tuple[Ask, ...]]:
-    """Yield the questions in lots that fit into one script each; most often that is one."""
+    """Yield the questions in lots whose answers fit into one trip; most often that is one."""
     for start in range(0, len(asks), ASKS_A_TRIP):
         yield asks[start : start + ASKS_A_TRIP]
 
 
 def parse_files(
-    chosen: Iterable[Candidate], sections: Mapping[str, Section]
+    chosen: Iterable[Candidate], sections: Iterable[Section]
 ) -> Reading[dict[str, bytes]]:
     """Return the contents of fetched files by name; one that came in part makes all unknown."""
-    contents: dict[str, bytes] = {}
-    for number, candidate in enumerate(chosen):
-        data = bytearray()
-        for ask in _pieces("/", number, candidate):
-            section = sections.get(ask.name) or Section(ask.name, None, "")
-            if section.trouble or section.exit != 0:
-                why = section.trouble or section.first
-                return Unknown(f"{shown(candidate.name)}: {why}", section.first)
-            try:
-                data += _bytes(section.text.replace("\n", ""))
-            except ValueError as error:
-                return Unknown(f"{shown(candidate.name)}: {error}", section.first)
-        contents[candidate.name] = bytes(data)
-    return Known(contents)
+    files = tuple(chosen)
+    found = [bytearray() for _ in files]
+    for section in sections:
+        if section.trouble or section.exit != 0:
+            return Unknown(section.trouble or section.first, section.first)
+        try:
+            for number, data in _brought(section.text):
+                found[number] += data
+        except (ValueError, IndexError) as error:
+            return Unknown(f"cannot make sense of the answer: {error}", section.first)
+    for file, whole in zip(files, found, strict=True):
+        if len(whole) != file.size:
+            return Unknown(f"{shown(file.name)} changed while it was read")
+    return Known({file.name: bytes(whole) for file, whole in zip(files, found, strict=True)})
+
+
+def _brought(text: str) -> Iterator[tuple[int, bytes]]:
+    """Yield file numbers and bytes of an answer, in its order."""
+    for part in text.split("# ")[1:]:
+        number, _, data = part.partition("\n")
+        yield int(number), _bytes(data.replace("\n", ""))

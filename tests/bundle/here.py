@@ -1,76 +1,68 @@
-"""This machine as a host: what SSH would run runs here in a plain shell, and trips are counted."""
+"""This machine as a host, its trips counted; with busybox's tools instead of its own on request."""
 
 from __future__ import annotations
 
-import hashlib
-import shlex
-import shutil
 import subprocess
-import tarfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 from bringup.core.errors import Unreachable
+from bringup.core.host import Host, Login
 from bringup.core.remote import Result
-from bringup.core.steps import Push, Run, Write
-from bringup.core.words import command
+from bringup.core.steps import Push
+from bringup.core.words import quote
+from bringup.edge.actions import Call
+from bringup.edge.local import LocalRemote
 
 
-@dataclass(slots=True)
-class HereHost:
-    """A remote that is this machine under a root folder. `shell` runs its scripts."""
+class HereHost(LocalRemote):
+    """A local remote under a root folder that counts what it is asked for.
 
-    root: str = "/"
-    shell: str = "sh"
-    trips: int = 0
-    pushes: int = 0
+    `tools` is a folder of programs that scripts find first: see `busybox_tools`.
+    """
 
-    @property
-    def prefix(self) -> str:
-        return "" if self.root == "/" else self.root
+    def __init__(self, root: str = "/", *, tools: Path | None = None) -> None:
+        super().__init__(Host("here", Login("localhost"), root=root))
+        self.root = root
+        self.tools = tools
+        self.trips = 0
+        self.pushes = 0
 
-    def read(self, script: str, *, seconds: float) -> Result:
+    def exchange(self, call: Call) -> Result:
         self.trips += 1
-        words = [*shlex.split(self.shell), "-c", script]
-        done = subprocess.run(words, capture_output=True, timeout=seconds, check=False)
-        return Result(
-            done.returncode,
-            done.stdout.decode(errors="replace"),
-            done.stderr.decode(errors="replace"),
+        if self.tools is None:
+            return super().exchange(call)
+        script = f"PATH={quote(str(self.tools))}\nexport PATH\n{call.script}"
+        return super().exchange(
+            Call(script, call.seconds, call.input, call.input_bytes, call.on_line)
         )
-
-    def run(self, action: Run, *, on_line: Callable[[str], None] | None = None) -> Result:
-        return self.read(f"R={shlex.quote(self.prefix)}\n{command(action.words)}", seconds=60)
-
-    def write(self, files: tuple[Write, ...]) -> None:
-        raise NotImplementedError
 
     def push(self, action: Push, *, on_bytes: Callable[[int], None] | None = None) -> None:
         self.pushes += 1
-        data = Path(action.archive).read_bytes()
-        assert hashlib.sha256(data).hexdigest() == action.sha256
-        place = Path(self.prefix + action.path.path)
-        staged, old = place.with_name(f".{place.name}.new"), place.with_name(f".{place.name}.old")
-        staged.mkdir(parents=True)
-        with tarfile.open(action.archive, errors="surrogateescape") as archive:
-            archive.extractall(staged, filter="data")
-        if place.exists():
-            place.rename(old)
-        staged.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
-        if on_bytes:
-            on_bytes(len(data))
-
-    @contextmanager
-    def lock(self, details: str) -> Iterator[None]:
-        yield
+        super().push(action, on_bytes=on_bytes)
 
 
-@dataclass(slots=True)
 class GoneHost(HereHost):
     """A host that nobody reaches."""
 
-    def read(self, script: str, *, seconds: float) -> Result:
+    def exchange(self, call: Call) -> Result:
         raise Unreachable("cannot reach b300-99: connection refused")
+
+
+class CutHost(HereHost):
+    """A host whose answers end early: `kept` is the part that arrives."""
+
+    def __init__(self, kept: float) -> None:
+        super().__init__()
+        self.kept = kept
+
+    def exchange(self, call: Call) -> Result:
+        result = super().exchange(call)
+        return Result(result.exit, result.stdout[: int(len(result.stdout) * self.kept)])
+
+
+def busybox_tools(folder: Path) -> Path:
+    """Return a folder with busybox under the names of all its tools."""
+    folder.mkdir()
+    subprocess.run(["busybox", "--install", "-s", str(folder)], check=True)
+    return folder

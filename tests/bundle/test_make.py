@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from bringup.bundle.selection import Why
 from bringup.core.errors import Blocked, ToolError, UsageError
-from bringup.core.remote import Result
 from bringup.edge.bundle_files import open_archive
 from bringup.flow_bundle import (
     Source,
@@ -26,9 +24,7 @@ from bringup.readiness.cards import ModelCard, parse_card
 from tests.dynamo.model import toy_kimi, toy_model
 
 from .folders import LFS_POINTER, hub_snapshot, with_weights
-from .here import HereHost
-
-SHELLS = ["sh", "bash", "busybox sh"]
+from .here import CutHost, HereHost, busybox_tools
 
 
 def made(folder: Path, out: Path, **more: str) -> str:
@@ -52,7 +48,7 @@ def odd_tree(folder: Path) -> Path:
     ):
         Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(name)
     (folder / "empty").write_bytes(b"")
-    (folder / "large.txt").write_bytes(os.urandom(2_000_000))
+    (folder / "large.txt").write_bytes(os.urandom(800_000))
     (folder / "link").symlink_to("config.json")
     (folder / "out").symlink_to("/etc/passwd")
     (folder / "broken").symlink_to("nowhere")
@@ -61,11 +57,11 @@ def odd_tree(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_host_and_this_machine_read_a_folder_alike(tmp_path: Path, shell: str) -> None:
+@pytest.mark.parametrize("tools", ["system", "busybox"])
+def test_host_and_this_machine_read_a_folder_alike(tmp_path: Path, tools: str) -> None:
     folder = odd_tree(tmp_path / "model")
-    here = read_here(folder)
-    there = read_there("b300-04", HereHost(shell=shell), str(folder))
+    host = HereHost(tools=busybox_tools(tmp_path / "tools") if tools == "busybox" else None)
+    here, there = read_here(folder), read_there("b300-04", host, str(folder))
     assert there.files == here.files
     assert {(left.name, left.why) for left in there.selection.left} == {
         (left.name, left.why) for left in here.selection.left
@@ -76,6 +72,15 @@ def test_folder_of_a_host_is_read_in_two_trips(tmp_path: Path) -> None:
     host = HereHost()
     read_there("b300-04", host, str(toy_model(tmp_path / "model")))
     assert host.trips == 2
+
+
+def test_large_tokenizer_comes_in_several_trips_and_whole(tmp_path: Path) -> None:
+    folder = toy_model(tmp_path / "model")
+    (folder / "large.json").write_bytes(os.urandom(7_000_001))
+    host = HereHost()
+    source = read_there("b300-04", host, str(folder))
+    assert source.files["large.json"] == (folder / "large.json").read_bytes()
+    assert host.trips == 4
 
 
 def test_hub_snapshot_on_a_host_is_followed_and_gives_its_revision(tmp_path: Path) -> None:
@@ -97,23 +102,11 @@ def test_missing_folder_on_a_host_is_named(tmp_path: Path) -> None:
     assert error.value.host == "b300-04"
 
 
-@dataclass(slots=True)
-class CutHost(HereHost):
-    """A host whose answers end early."""
-
-    kept: float = 0.5
-
-    def read(self, script: str, *, seconds: float) -> Result:
-        result = HereHost.read(self, script, seconds=seconds)
-        cut = result.stdout[: int(len(result.stdout) * self.kept)]
-        return Result(result.exit, cut)
-
-
 @pytest.mark.parametrize("kept", [0.05, 0.5, 0.9])
 def test_answer_that_was_cut_off_never_makes_a_smaller_bundle(tmp_path: Path, kept: float) -> None:
     folder = toy_model(tmp_path / "model")
     with pytest.raises(ToolError, match="cannot"):
-        read_there("b300-04", CutHost(kept=kept), str(folder))
+        read_there("b300-04", CutHost(kept), str(folder))
 
 
 def test_report_says_what_stayed_out_and_who_can_read_it(tmp_path: Path) -> None:

@@ -14,9 +14,7 @@ from bringup.flow_bundle import make, read_here
 from bringup.flow_bundle_push import Outcome, Target, push
 
 from .folders import safetensors, with_weights
-from .here import GoneHost, HereHost
-
-SHELLS = ["sh", "busybox sh"]
+from .here import GoneHost, HereHost, busybox_tools
 
 
 @pytest.fixture
@@ -27,8 +25,10 @@ def bundle(tmp_path: Path) -> Opened:
     return open_archive(make(read_here(folder), tmp_path / "bundle.tgz").path)
 
 
-def placed_in(bundle: Opened, path: Path, *, shell: str = "sh", replace: bool = False) -> Outcome:
-    target = Target("b300-04", str(path), HereHost(shell=shell))
+def placed_in(
+    bundle: Opened, path: Path, *, host: HereHost | None = None, replace: bool = False
+) -> Outcome:
+    target = Target("b300-04", str(path), host or HereHost())
     (row,) = push(bundle, [target], replace=replace)
     if row.error:
         raise row.error
@@ -43,10 +43,12 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_bundle_arrives_byte_for_byte(bundle: Opened, tmp_path: Path, shell: str) -> None:
-    assert placed_in(bundle, tmp_path / "raid/models/K3", shell=shell) is Outcome.CHANGED
+@pytest.mark.parametrize("tools", ["system", "busybox"])
+def test_bundle_arrives_byte_for_byte(bundle: Opened, tmp_path: Path, tools: str) -> None:
+    host = HereHost(tools=busybox_tools(tmp_path / "tools") if tools == "busybox" else None)
+    assert placed_in(bundle, tmp_path / "raid/models/K3", host=host) is Outcome.CHANGED
     assert files_of(tmp_path / "raid/models/K3") == dict(bundle.files)
+    assert (tmp_path / "raid/models/K3/config.json").stat().st_mode & 0o777 == 0o644
 
 
 def test_unchanged_target_costs_one_trip_and_no_push(bundle: Opened, tmp_path: Path) -> None:
@@ -105,6 +107,7 @@ def test_link_is_not_written_through(bundle: Opened, tmp_path: Path) -> None:
 
 
 def test_paths_lie_under_the_host_s_root(bundle: Opened, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
     host = HereHost(root=str(tmp_path / "root"))
     target = Target("b300-04", "/raid/K3", host, root=host.root)
     (row,) = push(bundle, [target])
