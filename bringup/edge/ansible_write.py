@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import Any, TypeAlias
 
 from .names import NAME, expand, fold, fold_alike
@@ -43,9 +44,11 @@ _ORDER = (
 def write(fleet: Fleet, source: str, notes: tuple[str, ...]) -> str:
     """Return the text of a `hosts.yml`."""
     head = [
-        f"# Hosts of {source}, an Ansible inventory. bringup's own hosts.yml explains the keys."
+        *_comment(f"Hosts of {source}, an Ansible inventory."),
+        *_comment("bringup's own hosts.yml explains the keys."),
+        *(_comment("Not carried over:") if notes else ()),
+        *(line for note in notes for line in _comment(f"- {note}")),
     ]
-    head += ["# Not carried over:", *(f"# - {note}" for note in notes)] if notes else []
     groups = {
         name: {
             "groups": list(team.groups),
@@ -59,6 +62,11 @@ def write(fleet: Fleet, source: str, notes: tuple[str, ...]) -> str:
         line for name, part in parts.items() if part for line in ("", f"{name}:", *_lines(part))
     ]
     return "\n".join([*head, *body]) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    """Return text as comment lines that no terminal of 80 columns breaks."""
+    return wrap(text, 78, initial_indent="# ", subsequent_indent="#   ")
 
 
 def _lines(part: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:

@@ -66,6 +66,11 @@ def test_the_result_reads_well(source: str, golden: Golden) -> None:
     golden(f"{source}.yml", convert(RECORDED / source)[0])
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_line_is_so_long_that_a_terminal_breaks_it(source: str) -> None:
+    assert max(len(line) for line in convert(RECORDED / source)[0].splitlines()) < 80
+
+
 @pytest.mark.parametrize("path", [*RECORDED.iterdir()], ids=lambda path: path.name)
 def test_no_secret_is_carried_over(path: Path) -> None:
     text, notes = convert(path)
