@@ -18,7 +18,12 @@ from .test_front import HERE, standing
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
-PYTHON = '#!/bin/sh\necho serving "$@"\nexec sleep 600\n'
+PYTHON = """#!/bin/sh
+trap 'exit 0' TERM
+echo serving "$@"
+sleep 600 &
+wait
+"""
 
 
 def image(engine: Dockerd) -> str:
