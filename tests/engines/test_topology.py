@@ -1,0 +1,101 @@
+"""Topology advice: the situations of both reports give the reports' verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bringup.engines.topology import (
+    Advice,
+    Hardware,
+    Link,
+    Subject,
+    Topology,
+    Witness,
+    Workload,
+    advise,
+    aiconfigurator,
+    gpus_needed,
+)
+from tests.conftest import Golden
+
+TWO_B200 = Hardware(1, 2, 179.0)
+TWO_B300_HOSTS = Hardware(2, 8, 268.6, Link.RDMA)
+QWEN = Subject(15.0, engine="vllm", engine_version="0.24.0")
+GEMMA = Subject(27.0, True, "vllm", "0.24.0")
+K3 = Subject(1565.0, True, "dynamo.sglang", "0.5.18")
+DECODE_HEAVY = Workload(512, 2048, concurrency=128)
+PREFILL_HEAVY = Workload(7500, 200, concurrency=128)
+STREAMS = Workload(60_000, 400, concurrency=8, token_gap_ms=50, prefill_tokens_s=14_500)
+
+VERDICTS = [
+    ("qwen-decode-heavy", TWO_B200, QWEN, DECODE_HEAVY, Topology.COPIES, 2),
+    ("qwen-prefill-heavy", TWO_B200, QWEN, PREFILL_HEAVY, Topology.COPIES, 2),
+    ("qwen-tight-goal", TWO_B200, QWEN, replace(PREFILL_HEAVY, token_gap_ms=10,
+                                                prefill_tokens_s=30_000), Topology.PAIR, 1),
+    ("gemma-decode-heavy", TWO_B200, GEMMA, DECODE_HEAVY, Topology.TENSOR, 2),
+    ("gemma-prefill-heavy", TWO_B200, GEMMA, PREFILL_HEAVY, Topology.TENSOR, 2),
+    ("k3-long-prompts", TWO_B300_HOSTS, K3, STREAMS, Topology.PAIR, 8),
+    ("k3-one-host", replace(TWO_B300_HOSTS, hosts=1), K3, STREAMS, Topology.TENSOR, 8),
+]  # fmt: skip
+
+
+def text(advice: Advice) -> str:
+    lines = [advice.headline, ""]
+    for one in advice.arguments:
+        leans = one.leans.value if one.leans else "neither"
+        lines.append(f"{one.variable}: {leans}, weight {one.weight}")
+        lines += [f"  {one.because}"] + ([f"  {one.figure}"] if one.figure else [])
+    return "\n".join([*lines, "", "would change this:", *(f"- {c}" for c in advice.changes), ""])
+
+
+@pytest.mark.parametrize("case", VERDICTS, ids=lambda c: c[0])
+def test_situation_of_a_report_gives_its_verdict(
+    case: tuple[str, Hardware, Subject, Workload, Topology, int], golden: Golden
+) -> None:
+    name, hardware, subject, workload, choice, size = case
+    advice = advise(hardware, subject, workload)
+    assert (advice.choice, advice.size) == (choice, size)
+    golden(f"topology/{name}.txt", text(advice))
+
+
+def test_no_rdma_between_hosts_keeps_prefill_and_decode_together() -> None:
+    apart = replace(TWO_B300_HOSTS, link=Link.TCP)
+    assert advise(apart, K3, STREAMS).choice is not Topology.PAIR
+
+
+def test_unknown_fabric_is_told_and_weighs_nothing() -> None:
+    dark = replace(TWO_B300_HOSTS, link=Link.UNKNOWN)
+    advice = advise(dark, K3, STREAMS)
+    argument = next(a for a in advice.arguments if a.variable == "KV transfer")
+    assert argument.weight == 0
+    assert "probe the hosts" in argument.because
+
+
+def test_a_model_that_fits_nowhere_says_so() -> None:
+    advice = advise(Hardware(1, 8, 179.0), K3, STREAMS)
+    assert any("are needed" in argument.because for argument in advice.arguments)
+
+
+@pytest.mark.parametrize(
+    ("memory", "weights", "need"), [(179.0, 15.0, 1), (179.0, 1565.0, 16), (268.6, 1565.0, 8)]
+)
+def test_gpus_that_hold_one_instance(memory: float, weights: float, need: int) -> None:
+    assert gpus_needed(Hardware(1, 8, memory), Subject(weights)) == need
+
+
+def test_the_other_witness_is_kept_beside_the_advice() -> None:
+    said = aiconfigurator(
+        "    Total GPUs: 32\n"
+        "    Best Experiment Chosen: \x1b[1mdisagg at 684.79 tokens/s/gpu "
+        "(disagg 1.67x better)\x1b[0m\n"
+    )
+    assert said == Witness(
+        "aiconfigurator", Topology.PAIR, "disagg at 684.79 tokens/s/gpu (disagg 1.67x better)"
+    )
+    assert advise(TWO_B200, QWEN, DECODE_HEAVY, said).witness is said
+
+
+def test_output_without_a_verdict_is_no_witness() -> None:
+    assert aiconfigurator("Traceback (most recent call last):") is None
