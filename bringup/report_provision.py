@@ -59,12 +59,30 @@ def _findings(plans: list[Plan]) -> Iterator[RenderableType]:
             key = (finding.id, finding.level, finding.evidence)
             hosts.setdefault(key, []).append(plan.host)
             firsts.setdefault(key, finding)
-    shown = [key for key, finding in firsts.items() if finding.level is not Level.OK]
+    shown = [key for key, finding in firsts.items() if _matters(finding)]
     for key in sorted(shown, key=lambda key: GRAVITY.index(firsts[key].level)):
         yield finding_view(firsts[key], hosts=fold(hosts[key]))
+    open_ = sorted({f.id for f in firsts.values() if f.level is Level.NOTE and not _matters(f)})
+    if open_:
+        yield _list("later", f"not known yet, and not needed now: {', '.join(open_)}")
     calm = [finding for plan in plans for finding in plan.findings if finding.level is Level.OK]
     passed = sum(finding.status is Status.PASS for finding in calm)
     yield Text(f"  {passed} passed, {len(calm) - passed} do not apply", "dim")
+
+
+def _matters(finding: Finding) -> bool:
+    """Return whether a finding is told in full: not what passed, nor what is asked only later."""
+    if finding.level is Level.NOTE:
+        return finding.status is not Status.UNKNOWN
+    return finding.level is not Level.OK
+
+
+def _list(label: str, text: str) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=9, style="dim")
+    grid.add_column(overflow="fold")
+    grid.add_row(label, Text(text, "dim"))
+    return Padding(grid, (0, 0, 0, 2))
 
 
 def _decisions(plans: list[Plan]) -> RenderableType:

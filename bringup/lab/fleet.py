@@ -20,6 +20,7 @@ from typing import Any
 from ..core.errors import ToolError
 from . import MISSING, keys, machine, tree
 from .describe import describe
+from .endpoints import SERVICES
 from .hardware import Hardware
 from .host import tree as tree_of
 from .inventory import inventory_files
@@ -208,6 +209,7 @@ def _orders(folder: Path, wanted: tuple[Hardware, ...], ports: Mapping[str, int]
         "authorized": str(folder / "keys" / "operator.pub"),
         "tools": str(folder / "machine" / "bin"),
         "hosts": rows,
+        "services": {name: ports.get(name, 0) for name in SERVICES},
     }
 
 
@@ -237,7 +239,8 @@ def _stop(folder: Path, pid: int) -> None:
 
 def _write_inventory(folder: Path, wanted: tuple[Hardware, ...], standing: LabStatus) -> None:
     """Write the inventory, known_hosts and an ssh_config that fit the server's ports."""
-    ports = {host.name: host.port for host in standing.hosts}
+    offered = _read(folder / "server.json").get("ports", {})
+    ports = offered | {host.name: host.port for host in standing.hosts}
     for name, text in inventory_files(folder, USER, wanted, ports).items():
         path = folder / name
         if not path.is_file() or path.read_text() != text:

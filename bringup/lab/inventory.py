@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from . import keys
+from .endpoints import SERVICES
 from .hardware import Hardware, address
 
 DEPLOYMENTS = Path(__file__).with_name("deployments")
@@ -22,7 +23,10 @@ def inventory_files(
     """Return the text of each file that describes the way to the fleet, by its path in `folder`."""
     names = {hardware.name for hardware in fleet}
     kinds = _kinds()
-    plans = {path.name: path.read_text() for path in sorted(DEPLOYMENTS.glob("*.yml"))}
+    plans = {
+        path.name: _with_ports(path.read_text(), ports)
+        for path in sorted(DEPLOYMENTS.glob("*.yml"))
+    }
     fitting = {name: text for name, text in plans.items() if _hosts(text) <= names}
     return {
         "inventory/hosts.yml": _hosts_file(folder, user, fleet, ports, kinds),
@@ -31,6 +35,13 @@ def inventory_files(
         "known_hosts": _known_hosts(folder, fleet, ports),
         "ssh_config": _ssh_config(folder, user, fleet, ports),
     }
+
+
+def _with_ports(text: str, ports: Mapping[str, int]) -> str:
+    """Put the ports of the practice services in place of their names in braces."""
+    for name in SERVICES:
+        text = text.replace(f"{{{name}}}", str(ports.get(name, 0)))
+    return text
 
 
 def _kinds() -> dict[str, str]:

@@ -15,8 +15,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,6 +30,7 @@ except ModuleNotFoundError as error:  # the practice fleet is an extra
 
     raise SystemExit(MISSING) from error
 
+from . import endpoints
 from .session import Place, end_group, serve
 
 LOCAL = "127.0.0.1"
@@ -56,6 +57,7 @@ class Orders:
     authorized: Path
     tools: Path
     hosts: tuple[Served, ...]
+    services: Mapping[str, int] = field(default_factory=dict)  # port by name, 0 takes a free one
 
 
 def orders(folder: Path) -> Orders:
@@ -67,7 +69,8 @@ def orders(folder: Path) -> Orders:
         )
         for row in said["hosts"]
     )
-    return Orders(said["user"], Path(said["authorized"]), Path(said["tools"]), hosts)
+    services = said.get("services", {})
+    return Orders(said["user"], Path(said["authorized"]), Path(said["tools"]), hosts, services)
 
 
 class Door(asyncssh.SSHServer):
@@ -146,9 +149,9 @@ def place(host: Served, user: str, tools: Path) -> Place:
     return Place(host.name, home, environment, host.faults)
 
 
-def bind(host: Served) -> socket.socket:
-    """Return a socket bound to the host's port, or to a free one when that is taken."""
-    for port in (host.port, 0):
+def bind(wanted: int) -> socket.socket:
+    """Return a socket bound to the wanted port, or to a free one when that is taken."""
+    for port in (wanted, 0):
         made = socket.socket()
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -192,12 +195,15 @@ async def run(folder: Path, said: Orders, lock: int, ready: Callable[[], None]) 
     `lock` is the inode of the lock file that this server holds.
     """
     places = [place(host, said.user, said.tools) for host in said.hosts]
-    bound = [bind(host) for host in said.hosts]
+    bound = [bind(host.port) for host in said.hosts]
+    offered = {name: bind(port) for name, port in said.services.items()}
     servers = [
         await listen(*each)
         for each in zip(said.hosts, bound, [said] * len(places), places, strict=True)
     ]
-    ports = {host.name: sock.getsockname()[1] for host, sock in zip(said.hosts, bound, strict=True)}
+    servers += await endpoints.start(offered)
+    named = {host.name: sock for host, sock in zip(said.hosts, bound, strict=True)} | offered
+    ports = {name: sock.getsockname()[1] for name, sock in named.items()}
     _replace(folder / "server.json", {"pid": os.getpid(), "ports": ports})
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
