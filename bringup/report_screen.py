@@ -91,7 +91,13 @@ class PeopleScreen:
                 self._print(view)
 
     def _print(self, view: RenderableType) -> None:
-        """Print; where lines go to a file, without the blanks that tables end in."""
+        """Print; where lines go to a file, without the blanks that tables end in.
+
+        Plain text goes out as it is: no markup, no wrapping.
+        """
+        if isinstance(view, str):
+            self._out.write(f"{view}\n")
+            return
         if self._out.isatty():
             self.console.print(view, crop=False)
             return

@@ -44,6 +44,8 @@ LIBRARIES: dict[str, set[str]] = {
         "invoke",
         "ClusterShell",
         "blake3",
+        "tokenizers",  # the extra `tokenizer`
+        "tiktoken",
     },
     "lab": {"yaml", "pydantic", "asyncssh"},
     "report": {"rich", "jinja2"},
