@@ -47,6 +47,7 @@ LIBRARIES: dict[str, set[str]] = {
         "tokenizers",  # the extra `tokenizer`
         "tiktoken",
     },
+    "flow": {"yaml"},  # patches that people apply by hand are YAML
     "lab": {"yaml", "pydantic", "asyncssh"},
     "report": {"rich", "jinja2"},
     "doors": {"click", "invoke", "rich"},
