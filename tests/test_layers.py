@@ -48,7 +48,7 @@ LIBRARIES: dict[str, set[str]] = {
         "tiktoken",
     },
     "flow": {"yaml"},  # patches that people apply by hand are YAML
-    "lab": {"yaml", "pydantic", "asyncssh"},
+    "lab": {"yaml", "pydantic", "asyncssh", "ClusterShell", "cryptography"},
     "report": {"rich", "jinja2"},
     "doors": {"click", "invoke", "rich"},
 }
