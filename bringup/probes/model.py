@@ -36,6 +36,7 @@ class ModelFolder:
     shards: tuple[str, ...] = ()
     tensor_bytes: int | None = None
     sums: Mapping[str, str] = field(default_factory=dict)
+    is_sized: bool = True  # False: only names were listed, and the bytes in `files` mean nothing
 
     @property
     def weights(self) -> Mapping[str, int]:

@@ -55,7 +55,7 @@ def _engine(world: World) -> Seen:
         return failed(reading.evidence, level=level, remedy=remedy)
     if isinstance(reading, Known):
         return _age(reading.value, reading.evidence)
-    if reading.why == "permission denied":
+    if "permission denied" in reading.why:
         remedy = "usermod -aG docker USER and log in anew, or set sudo: true for the host"
         return failed(reading.evidence or reading.why, level=_worse(level), remedy=remedy)
     if "annot connect to the Docker daemon" in reading.why:

@@ -189,7 +189,8 @@ def _prerequisites(world: World) -> Seen:
     if parts.mode not in ("", "0"):
         missing.append(f"FABRIC_MODE={parts.mode}, bare metal needs 0")
     if missing:
-        level = Level.WARN if is_complete(world) else Level.BLOCK
+        is_hurt = is_complete(world) is False or _has_failed(world)
+        level = Level.BLOCK if is_hurt else Level.WARN
         return failed(*missing, level=level, remedy=_load(modules, ORDER))
     if parts.ibstat is False:
         return warned("ibstat is missing: the start script of fabric manager may call it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.reading import Known
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
-from ..probes.gpu import Gpu, Gpus
+from ..probes.gpu import Gpu, Gpus, is_fault
 from ..probes.kernel_log import KernelLog
 from ..probes.pci import PciGpu, PciGpus
 from .judging import QUIET, SOFT, gpus_of, loss, named, not_told, of_gpus, unread, worst
@@ -116,6 +116,8 @@ def _recovery(world: World) -> Seen:
     def judge(gpu: Gpu) -> Seen | None:
         if reset := _needs_reset(gpu):
             return failed(f"fields read {reset}", level=_broken(world, gpu))
+        if sick := [f"{k} reads {w}" for k, w in gpu.unreadable.items() if is_fault(w)]:
+            return warned(*sick[:2])
         if gpu.recovery_action == "":
             return None
         if gpu.recovery_action == "None":

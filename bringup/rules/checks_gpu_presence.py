@@ -14,6 +14,7 @@ from ..probes.kernel import Modules
 from ..probes.kernel_log import KernelLog
 from ..probes.pci import PciGpus
 from ..probes.readers import smi
+from ..probes.slurm import SshDevices
 from .judging import gpus_of, loss, not_told, told, unread
 
 CLOSED = "requires use of the NVIDIA open kernel modules"
@@ -135,6 +136,9 @@ def _nvml(world: World) -> Seen:
     if wanted is not None and count < wanted:
         return failed(f"NVML sees {count} of {wanted} GPUs",
                       level=loss(world, range(wanted - count)))  # fmt: skip
+    complaint = smi.trouble_of(reading.value.trouble)
+    if complaint and complaint[0] is smi.Trouble.INFOROM:
+        return warned(complaint[1], remedy="drain, reboot; if it stays, have the board replaced")
     return passed(f"NVML sees {count} GPUs")
 
 
@@ -144,16 +148,24 @@ def _lost(gpus: Gpus) -> Iterator[str]:
         if gpu.unreadable.get("name"):
             yield f"GPU {gpu.index}: name reads {gpu.unreadable['name']}"
     indices = [gpu.index for gpu in gpus.gpus]
-    if gpus.trouble and smi.trouble_of(gpus.trouble):
+    complaint = smi.trouble_of(gpus.trouble)
+    if complaint and complaint[0] in _GONE:
         yield gpus.trouble
     elif gpus.whole and indices and max(indices) >= len(indices):
         absent = sorted(set(range(max(indices))) - set(indices))
         yield f"no GPU {', '.join(map(str, absent))} between the others"
 
 
+_GONE = (smi.Trouble.LOST, smi.Trouble.RESET, smi.Trouble.UNKNOWN_ERROR)
+
+
 def _none_seen(world: World, wanted: int | None) -> Seen:
     driver = world.facts[Driver]
     held = driver.value.bound if isinstance(driver, Known) else None
+    policy = world.facts[SshDevices]
+    if held and isinstance(policy, Known) and policy.value.hides_gpus:
+        return warned(f"NVML shows this login no GPU, the driver holds {held}", policy.evidence,
+                      remedy="look from a job: srun --gres=gpu:1 nvidia-smi -L")  # fmt: skip
     if held:
         why = f"NVML shows this login no GPU, yet the driver holds {held}"
         return Seen(Status.UNKNOWN, (why, "a Slurm node may hide GPUs from SSH (DeviceAllow)"),

@@ -106,14 +106,20 @@ def packages(world: World) -> Reading[PythonPackages]:
     """
     if inside(world):
         look = looked_inside(world)
-        if look is None or not look.packages:
+        if look is None or not (look.packages or look.torch_cuda or look.torch_archs):
             return Unknown(NOT_YET)
         return Known(PythonPackages(look.packages, look.missing_packages, look.torch_cuda,
                                     look.torch_archs))  # fmt: skip
     reading = world.facts[PythonPackages]
-    if isinstance(reading, Known) and not {"torch", "vllm", "sglang"} & set(reading.value.versions):
+    if isinstance(reading, Known) and not _is_engines(reading.value):
         return Unknown("the engine's environment was not looked at")
     return reading
+
+
+def _is_engines(packages: PythonPackages) -> bool:
+    """Tell whether this is an engine's environment: torch or an engine is in it."""
+    named = {"torch", "vllm", "sglang"} & set(packages.versions)
+    return bool(named or packages.torch_cuda or packages.torch_archs)
 
 
 PARTS = ("flashinfer-python", "flashinfer-cubin", "flashinfer-jit-cache")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..probes.container import EngineDisk
@@ -45,7 +47,7 @@ def _kind(path: str, mount: Mount) -> Seen:
     if mount.is_memory:
         return warned(line, "weights in memory leave less for the cache", level=Level.NOTE)
     if mount.is_network:
-        return warned(line, "loading takes as long as the network needs", level=Level.NOTE)
+        return warned(line, "loading takes as long as the network needs")
     return passed(line)
 
 
@@ -108,6 +110,20 @@ def _copy(world: World, path: str = "") -> str:
     return COPY.format(path=path or (world.deployment.model.path if world.deployment else "PATH"))
 
 
+def _gaps(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names such as model-00002-of-00004 tell how many there should be."""
+    numbered = [match for name in names if (match := _NUMBERED.search(name))]
+    wanted = max((int(match[2]) for match in numbered), default=0)
+    have = {int(match[1]) for match in numbered}
+    if len(have) < 2 or len(have) >= wanted:
+        return ()
+    first = next(number for number in range(1, wanted + 1) if number not in have)
+    return (f"{wanted - len(have)} of {wanted} shards are missing: number {first}, …",)
+
+
+_NUMBERED = re.compile(r"-(\d{5})-of-(\d{5})\.")
+
+
 def _missing(folder: ModelFolder) -> tuple[str, ...]:
     """Return what is wrong with the weights: files that lack, are pointers, or are too short."""
     if not folder.shards and not folder.weights:
@@ -115,6 +131,10 @@ def _missing(folder: ModelFolder) -> tuple[str, ...]:
     gone = [name for name in folder.shards if name not in folder.files]
     if gone:
         return (f"{len(gone)} of {len(folder.shards)} shards are missing: {gone[0]}, …",)
+    if lost := _gaps(tuple(folder.weights)):
+        return lost
+    if not folder.is_sized:
+        return ()
     wanted = folder.shards or tuple(folder.weights)
     small = [name for name in wanted if folder.files[name] < POINTER_BYTES]
     if small:

@@ -203,7 +203,7 @@ def without(name: str) -> ModelFolder:
 
 STORAGE = [
     ("STO-01", world(WHOLE, LOCAL, pair=True), "pass ok"),
-    ("STO-01", world(WHOLE, REMOTE, pair=True), "warn note"),
+    ("STO-01", world(WHOLE, REMOTE, pair=True), "warn warn"),
     ("STO-01", world(LOCAL, absent={ModelFolder: Unknown("timed out")}, pair=True), "fail block"),
     ("STO-01", world(LOCAL, absent={ModelFolder: Absent("ls: …")}, pair=True), "fail block"),
     ("STO-01", world(LOCAL), "skip ok"),

@@ -48,10 +48,11 @@ def _pieces(command: Asked, output: Output) -> Iterator[Piece]:
     if command.place.startswith(("container ", "image ")):
         yield from containers.look_inside(command, output)
         if command.program in _INSIDE:
-            yield from _INSIDE[command.program](command, output)
+            told = _INSIDE[command.program](command, output)
+            yield from filter(None, map(containers.as_inside, told))
     elif command.program in _READERS and command.place in (HOST, *SIDES):
         yield from _READERS[command.program](command, output)
 
 
-_INSIDE: Readers = {name: host.READERS[name] for name in ("df", "ulimit")}
+_INSIDE: Readers = {**tools.READERS, **{name: host.READERS[name] for name in ("df", "ulimit")}}
 """Readers that know that they look into a container."""

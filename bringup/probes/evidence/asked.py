@@ -188,6 +188,7 @@ def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
         return
     program = bare[0].rpartition("/")[2] or bare[0]
     rest = tuple(bare[1:])
+    source = source or _file_of(program, rest)
     if source and program in (*_RESHAPERS, *_READERS):
         yield Asked("cat", (source,), place, is_reshaped=True)
         return
@@ -265,6 +266,12 @@ def _in_container(program: str, rest: tuple[str, ...], place: str) -> Iterator[A
     inner = tuple(_command([*([entry] if entry else []), *words[1:]], where))
     yield outer
     yield from inner
+
+
+def _file_of(program: str, rest: Sequence[str]) -> str:
+    """``jq FILTER FILE`` reads a file: the last word, where there is a filter before it."""
+    operands = [word for word in rest if not word.startswith("-")]
+    return operands[-1] if program in _RESHAPERS and len(operands) > 1 else ""
 
 
 def _files(program: str, rest: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.reading import Known
+from ...core.reading import Absent, Known
+from ..compilers import Compilers
 from ..container import (
     CdiSpec,
     CdiSpecs,
@@ -25,7 +26,11 @@ from ..containers import (
     names_listed,
     settings_seen,
 )
+from ..cuda import CudaProof
+from ..environment import Environment
 from ..inside import Inside
+from ..packages import PythonPackages
+from ..toolkit import Nvcc
 from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
 
@@ -269,6 +274,28 @@ def look_inside(asked: Asked, output: Output) -> Iterator[Piece]:
     elif asked.program == "ucx_info":
         found = tuple(dict.fromkeys(re.findall(r"(?m)^#\s+Transport: (\S+)", output.stdout)))
         yield known(Inside(ucx_transports=found), output.line)
+
+
+def as_inside(piece: Piece) -> Piece | None:
+    """Return what a reader of the host's tools told as a part of the inside; None for no part."""
+    reading = piece.reading
+    if piece.fact is Nvcc and isinstance(reading, Known | Absent):
+        is_versioned = isinstance(reading, Absent) or bool(reading.value.version)
+        return known(Inside(nvcc=reading), reading.evidence) if is_versioned else None
+    if not isinstance(reading, Known):
+        return None
+    value = reading.value
+    if isinstance(value, PythonPackages):
+        return known(
+            Inside(packages=value.versions, missing_packages=value.missing,
+                   torch_cuda=value.torch_cuda, torch_archs=value.torch_archs),
+            reading.evidence,
+        )  # fmt: skip
+    if isinstance(value, Compilers):
+        return known(Inside(tools=value.has), reading.evidence)
+    if isinstance(value, Environment):
+        return known(Inside(env=value.values), reading.evidence)
+    return piece if isinstance(value, CudaProof | Inside) else None
 
 
 READERS: Readers = {

@@ -174,7 +174,9 @@ def _model_folder(asked: Asked, path: str, output: Output) -> Iterator[Piece]:
         return
     if "config.json" in names or any(name.endswith(WEIGHTS) for name in names):
         sizes = _sizes(output.stdout)
-        yield known(ModelFolder(path, path, sizes or dict.fromkeys(names, 0)), output.line)
+        files = sizes or dict.fromkeys(names, 0)
+        line = f"{path}: {sum(name.endswith(WEIGHTS) for name in files)} weight files"
+        yield known(ModelFolder(path, path, files, is_sized=bool(sizes)), line)
 
 
 def _names(text: str) -> list[str]:

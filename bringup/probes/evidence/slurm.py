@@ -62,12 +62,6 @@ def _cell(cells: list[str], columns: list[str], name: str) -> str:
     return cells[columns.index(name)] if name in columns else ""
 
 
-def read_daemon(state: str, line: str) -> Iterator[Piece]:
-    """Read the state of unit slurmd."""
-    if state:
-        yield known(Slurm(state, NOT_ASKED, NOT_ASKED), line)
-
-
 _DANGERS = re.compile(r"\bkill\b|pmon|docker|drop_caches|/dev/shm|powersave|rm -rf")
 
 

@@ -15,7 +15,7 @@ from ..fabric import FabricManager
 from ..packages import PythonPackages, read_pip, read_torch
 from ..serving import Serving
 from ..toolkit import Nvcc, read_version
-from .asked import HOST, Asked, Output
+from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
 
 
@@ -132,7 +132,7 @@ def _available(asked: Asked, output: Output) -> Iterator[Piece]:
 def read_env_command(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `env`, `printenv [NAME]`."""
     names = asked.operands
-    if asked.place != HOST:
+    if asked.place == "frontend":
         yield from read_side(asked, output)
     elif names and asked.program == "printenv":
         yield from _variables(names, output)
@@ -142,7 +142,7 @@ def read_env_command(asked: Asked, output: Output) -> Iterator[Piece]:
 
 def read_side(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `frontend: printenv HF_HUB_OFFLINE`: may the frontend look a model up elsewhere?"""
-    if asked.place == "frontend" and "HF_HUB_OFFLINE" in asked.operands:
+    if "HF_HUB_OFFLINE" in asked.operands:
         value = output.stdout.strip()
         yield known(Serving(hub_offline=value not in ("", "0")), f"HF_HUB_OFFLINE={value}")
 

@@ -6,12 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from ...core.reading import Known
+from ..container import ContainerEngine
 from ..driver import Driver
 from ..fabric import FabricManager, read_version
+from ..parts import NOT_ASKED
 from ..readers import systemd
+from ..slurm import Slurm
 from .asked import Asked, Output
 from .driver import read_log
-from .piece import Piece, Readers, absent, known
+from .piece import Piece, Readers, absent, known, unknown
+from .slurm import read_allowed
 
 Of = Callable[[systemd.Unit, str], Iterator[Piece]]
 
@@ -31,7 +35,20 @@ def _persistenced(unit: systemd.Unit, line: str) -> Iterator[Piece]:
         yield known(Driver(persistenced=unit.active), line)
 
 
+def _docker(unit: systemd.Unit, line: str) -> Iterator[Piece]:
+    if unit.active in ("failed", "inactive"):
+        why = f"cannot connect to the Docker daemon: its unit is {unit.active}"
+        yield unknown(ContainerEngine, why, line)
+
+
+def _slurmd(unit: systemd.Unit, line: str) -> Iterator[Piece]:
+    if unit.active:
+        yield known(Slurm(unit.active, NOT_ASKED, NOT_ASKED), line)
+
+
 UNITS: Mapping[str, Of] = {
+    "docker": _docker,
+    "slurmd": _slurmd,
     "nvidia-fabricmanager": _fabric,
     "nvidia-persistenced": _persistenced,
 }
@@ -44,7 +61,9 @@ def read_systemctl(asked: Asked, output: Output) -> Iterator[Piece]:
     verb, *names = asked.operands or ("",)
     names = [name.removesuffix(".service") for name in names]
     for place, name in enumerate(names):
-        if name in UNITS:
+        if name in ("ssh", "sshd") and verb == "show":
+            yield from read_allowed(output)
+        elif name in UNITS:
             yield from UNITS[name](_unit(verb, output, place), output.line)
 
 

@@ -35,6 +35,7 @@ class Trouble(Enum):
     NO_DEVICES = "no devices were found"
     FIELD = "a field is not known"
     MISSING = "not installed"
+    INFOROM = "an inforom is corrupted"
 
 
 _COMPLAINTS: tuple[tuple[str, Trouble], ...] = (
@@ -48,6 +49,7 @@ _COMPLAINTS: tuple[tuple[str, Trouble], ...] = (
     (r"Failed to initialize NVML: .*|Unknown Error", Trouble.UNKNOWN_ERROR),
     (r"couldn't find libnvidia-ml|libnvidia-ml\.so.*cannot open", Trouble.NO_LIBRARY),
     (r"^No devices were found", Trouble.NO_DEVICES),
+    (r"infoROM is corrupted", Trouble.INFOROM),
     (r'^Field ".*" is not a valid field to query', Trouble.FIELD),
     (r"nvidia-smi: (?:command )?not found", Trouble.MISSING),
 )
@@ -78,11 +80,14 @@ def library_version(text: str) -> str:
 def read(text: str, *, fields: Sequence[str] = (), index: int | None = None) -> Listing:
     """Return what a text tells, whichever form it has. `fields` are those asked without header."""
     plain = text.replace("\0", "")
-    listing = _listing(plain, fields, index)
+    rest = "\n".join(line for line in plain.splitlines() if not line.startswith("WARNING: "))
+    listing = _listing(rest, fields, index)
     complaint = trouble_of(plain)
     if complaint is None:
         return listing
     trouble, line = complaint
+    if trouble is Trouble.INFOROM:
+        return replace(listing, trouble=line)
     if trouble is Trouble.NO_DEVICES and not listing.gpus:
         return Listing(empty=True, trouble=line, evidence=line)
     return _troubled(listing, line)
