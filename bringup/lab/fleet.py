@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ToolError
-from . import MISSING, keys, machine, tree
+from . import MISSING, keys, machine, toolkit, tree
 from .describe import describe
-from .endpoints import SERVICES
-from .hardware import Hardware
+from .hardware import Hardware, address
 from .host import tree as tree_of
-from .inventory import inventory_files
+from .inventory import inventory_files, neighbours
 
 FOLDER = Path(".lab")
 """Where the fleet lives unless somebody says otherwise, below the working directory."""
@@ -86,15 +85,24 @@ def up(
         raise ToolError(MISSING, remedy="pip install 'bringup[lab]'")
     folder = folder.resolve()
     wanted = descriptions or describe(hosts or tuple(_ordered(folder)))
-    folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder):
-        for hardware in wanted:
-            _settle_host(folder, hardware, fresh=fresh, on_line=on_line)
-        machine.share(folder / "machine" / "bin")
-        keys.settle(folder / "keys", tuple(hardware.name for hardware in wanted))
-        _serve(folder, wanted, on_line)
-        standing = status(folder)
-        _write_inventory(folder, wanted, standing)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder):
+            return _settle(folder, wanted, fresh=fresh, on_line=on_line)
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise ToolError(f"cannot make the practice fleet in {folder}: {what}") from error
+
+
+def _settle(folder: Path, wanted: tuple[Hardware, ...], *, fresh: bool, on_line: Say) -> LabStatus:
+    for hardware in wanted:
+        _settle_host(folder, hardware, fresh=fresh, on_line=on_line)
+    machine.share(folder / "machine" / "bin")
+    keys.settle(folder / "keys", tuple(hardware.name for hardware in wanted))
+    _serve(folder, wanted, on_line)
+    standing = status(folder)
+    _connect(folder, standing)
+    _write_inventory(folder, wanted, standing)
     return standing
 
 
@@ -199,6 +207,7 @@ def _orders(folder: Path, wanted: tuple[Hardware, ...], ports: Mapping[str, int]
             "about": hardware.about,
             "root": str(folder / "hosts" / hardware.name / "root"),
             "key": str(folder / "keys" / f"host-{hardware.name}"),
+            "address": address(hardware.name),
             "port": ports.get(hardware.name, 0),
             "faults": _plain(asdict(hardware.faults)),
         }
@@ -209,7 +218,7 @@ def _orders(folder: Path, wanted: tuple[Hardware, ...], ports: Mapping[str, int]
         "authorized": str(folder / "keys" / "operator.pub"),
         "tools": str(folder / "machine" / "bin"),
         "hosts": rows,
-        "services": {name: ports.get(name, 0) for name in SERVICES},
+        "neighbours": [asdict(each) for each in neighbours(wanted)],
     }
 
 
@@ -237,10 +246,19 @@ def _stop(folder: Path, pid: int) -> None:
     raise ToolError(f"cannot stop the practice fleet's server, process {pid}")
 
 
+def _connect(folder: Path, standing: LabStatus) -> None:
+    """Tell every host's programs where the practice network is on loopback."""
+    text = json.dumps(_read(folder / "server.json").get("network", {}), indent=1) + "\n"
+    for host in standing.hosts:
+        path = host.root.joinpath(*toolkit.NETWORK.split("/"))
+        if not path.is_file() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
 def _write_inventory(folder: Path, wanted: tuple[Hardware, ...], standing: LabStatus) -> None:
     """Write the inventory, known_hosts and an ssh_config that fit the server's ports."""
-    offered = _read(folder / "server.json").get("ports", {})
-    ports = offered | {host.name: host.port for host in standing.hosts}
+    ports = {host.name: host.port for host in standing.hosts}
     for name, text in inventory_files(folder, USER, wanted, ports).items():
         path = folder / name
         if not path.is_file() or path.read_text() != text:

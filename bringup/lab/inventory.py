@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 
 from . import keys
-from .endpoints import SERVICES
 from .hardware import Hardware, address
+from .neighbours import Kind, Neighbour
 
 DEPLOYMENTS = Path(__file__).with_name("deployments")
+KINDS_OF_SERVICE: tuple[Kind, ...] = ("etcd", "nats", "frontend")
 KINDS = (Path("inventory/kinds"), Path(__file__).parents[2] / "inventory" / "kinds")
 """Where kinds of hosts stand: in the working directory's inventory, else in the project's."""
 
@@ -21,27 +23,35 @@ def inventory_files(
     folder: Path, user: str, fleet: tuple[Hardware, ...], ports: Mapping[str, int]
 ) -> dict[str, str]:
     """Return the text of each file that describes the way to the fleet, by its path in `folder`."""
-    names = {hardware.name for hardware in fleet}
     kinds = _kinds()
-    plans = {
-        path.name: _with_ports(path.read_text(), ports)
-        for path in sorted(DEPLOYMENTS.glob("*.yml"))
-    }
-    fitting = {name: text for name, text in plans.items() if _hosts(text) <= names}
     return {
         "inventory/hosts.yml": _hosts_file(folder, user, fleet, ports, kinds),
         **{f"inventory/kinds/{name}": text for name, text in kinds.items()},
-        **{f"inventory/deployments/{name}": text for name, text in fitting.items()},
+        **{f"inventory/deployments/{name}": text for name, text in _plans(fleet).items()},
         "known_hosts": _known_hosts(folder, fleet, ports),
         "ssh_config": _ssh_config(folder, user, fleet, ports),
     }
 
 
-def _with_ports(text: str, ports: Mapping[str, int]) -> str:
-    """Put the ports of the practice services in place of their names in braces."""
-    for name in SERVICES:
-        text = text.replace(f"{{{name}}}", str(ports.get(name, 0)))
-    return text
+def neighbours(fleet: tuple[Hardware, ...]) -> tuple[Neighbour, ...]:
+    """Return the services that the fleet's deployments name, each once."""
+    found: dict[Neighbour, None] = {}
+    for text in _plans(fleet).values():
+        services = yaml.safe_load(text).get("services", {})
+        for kind in KINDS_OF_SERVICE:
+            urls = services.get(kind, ())
+            for url in [urls] if isinstance(urls, str) else urls:
+                parts = urlsplit(url)
+                if parts.hostname and parts.port:
+                    found[Neighbour(parts.hostname, parts.port, kind)] = None
+    return tuple(found)
+
+
+def _plans(fleet: tuple[Hardware, ...]) -> dict[str, str]:
+    """Return the deployments of which every host is in the fleet, by file name."""
+    names = {hardware.name for hardware in fleet}
+    plans = {path.name: path.read_text() for path in sorted(DEPLOYMENTS.glob("*.yml"))}
+    return {name: text for name, text in plans.items() if _hosts(text) <= names}
 
 
 def _kinds() -> dict[str, str]:

@@ -15,8 +15,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,7 +30,8 @@ except ModuleNotFoundError as error:  # the practice fleet is an extra
 
     raise SystemExit(MISSING) from error
 
-from . import endpoints
+from . import neighbours
+from .neighbours import Neighbour, Network
 from .session import Place, end_group, serve
 
 LOCAL = "127.0.0.1"
@@ -46,6 +47,7 @@ class Served:
     root: Path
     key: Path
     faults: Faults
+    address: str
     port: int = 0
 
 
@@ -57,7 +59,7 @@ class Orders:
     authorized: Path
     tools: Path
     hosts: tuple[Served, ...]
-    services: Mapping[str, int] = field(default_factory=dict)  # port by name, 0 takes a free one
+    neighbours: tuple[Neighbour, ...] = ()
 
 
 def orders(folder: Path) -> Orders:
@@ -65,21 +67,28 @@ def orders(folder: Path) -> Orders:
     said = json.loads((folder / "fleet.json").read_bytes())
     hosts = tuple(
         Served(
-            row["name"], Path(row["root"]), Path(row["key"]), Faults(**row["faults"]), row["port"]
+            row["name"], Path(row["root"]), Path(row["key"]), Faults(**row["faults"]),
+            row["address"], row["port"],
         )
         for row in said["hosts"]
-    )
-    services = said.get("services", {})
-    return Orders(said["user"], Path(said["authorized"]), Path(said["tools"]), hosts, services)
+    )  # fmt: skip
+    near = tuple(Neighbour(**row) for row in said["neighbours"])
+    return Orders(said["user"], Path(said["authorized"]), Path(said["tools"]), hosts, near)
 
 
 class Door(asyncssh.SSHServer):
     """Who may come in, and where connections may be passed on to: this machine's loopback alone."""
 
-    def __init__(self, user: str, key: asyncssh.SSHKey, faults: Faults) -> None:
+    def __init__(self, user: str, key: asyncssh.SSHKey, faults: Faults, network: Network) -> None:
         self._user = user
         self._key = key
         self._faults = faults
+        self._network = network
+        self._connection: asyncssh.SSHServerConnection
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        """Remember the connection, to pass others on through it."""
+        self._connection = conn
 
     async def begin_auth(self, username: str) -> bool:  # noqa: ARG002
         """Ask everyone for a key; a stalled host never answers."""
@@ -95,17 +104,30 @@ class Door(asyncssh.SSHServer):
         """Let in the described login with the fleet's own key."""
         return username == self._user and key == self._key
 
-    def connection_requested(self, dest_host: str, *_: object) -> bool:
-        """Allow `ssh -L` and `-W` to loopback; other addresses have no route from here."""
+    def connection_requested(self, dest_host: str, dest_port: int, *_: object) -> Any:  # noqa: ANN401 - what asyncssh takes
+        """Pass `ssh -L` and `-W` on to loopback and the practice network; nothing else is there."""
         if _is_loopback(dest_host):
-            return True
-        raise asyncssh.ChannelOpenError(
-            asyncssh.OPEN_CONNECT_FAILED, f"no route to {dest_host} from a practice host"
-        )
+            return self._pass_on(dest_host, dest_port)
+        if dest_host not in self._network:
+            raise _no_way("No route to host")
+        port = self._network[dest_host].get(str(dest_port))
+        if port is None:
+            raise _no_way("Connection refused")
+        return self._pass_on(LOCAL, port)
+
+    async def _pass_on(self, host: str, port: int) -> Any:  # noqa: ANN401 - a session of asyncssh
+        try:
+            return await self._connection.forward_connection(host, port)
+        except asyncssh.ChannelOpenError:
+            raise _no_way("Connection refused") from None
 
     def server_requested(self, listen_host: str, *_: object) -> bool:
         """Allow `ssh -R` on loopback."""
         return not listen_host or _is_loopback(listen_host)
+
+
+def _no_way(why: str) -> asyncssh.ChannelOpenError:
+    return asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, why)
 
 
 def _is_loopback(host: str) -> bool:
@@ -149,9 +171,9 @@ def place(host: Served, user: str, tools: Path) -> Place:
     return Place(host.name, home, environment, host.faults)
 
 
-def bind(wanted: int) -> socket.socket:
-    """Return a socket bound to the wanted port, or to a free one when that is taken."""
-    for port in (wanted, 0):
+def bind(host: Served) -> socket.socket:
+    """Return a socket bound to the host's port, or to a free one when that is taken."""
+    for port in (host.port, 0):
         made = socket.socket()
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -165,7 +187,9 @@ def bind(wanted: int) -> socket.socket:
     raise AssertionError("a free port always binds")
 
 
-async def listen(host: Served, bound: socket.socket, said: Orders, at: Place) -> Any:  # noqa: ANN401 - either kind of server
+async def listen(
+    host: Served, bound: socket.socket, said: Orders, at: Place, network: Network
+) -> Any:  # noqa: ANN401 - either kind of server
     """Start to answer on a host's port, in the way that its description says."""
     if host.faults.login == "refuse":
         return None  # bound but not listening: the kernel refuses
@@ -174,7 +198,7 @@ async def listen(host: Served, bound: socket.socket, said: Orders, at: Place) ->
     key = asyncssh.read_public_key(said.authorized)
     return await asyncssh.listen(
         sock=bound, backlog=512, server_host_keys=[str(host.key)],
-        server_factory=partial(Door, said.user, key, host.faults),
+        server_factory=partial(Door, said.user, key, host.faults, network),
         process_factory=partial(serve, at), sftp_factory=partial(Files, home=at.home),
         encoding=None, line_editor=False, password_auth=False, kbdint_auth=False,
         allow_scp=False, x11_forwarding=False, agent_forwarding=False, login_timeout=120,
@@ -195,16 +219,14 @@ async def run(folder: Path, said: Orders, lock: int, ready: Callable[[], None]) 
     `lock` is the inode of the lock file that this server holds.
     """
     places = [place(host, said.user, said.tools) for host in said.hosts]
-    bound = [bind(host.port) for host in said.hosts]
-    offered = {name: bind(port) for name, port in said.services.items()}
-    servers = [
-        await listen(*each)
-        for each in zip(said.hosts, bound, [said] * len(places), places, strict=True)
-    ]
-    servers += await endpoints.start(offered)
-    named = {host.name: sock for host, sock in zip(said.hosts, bound, strict=True)} | offered
-    ports = {name: sock.getsockname()[1] for name, sock in named.items()}
-    _replace(folder / "server.json", {"pid": os.getpid(), "ports": ports})
+    bound = [bind(host) for host in said.hosts]
+    ports = {host.name: sock.getsockname()[1] for host, sock in zip(said.hosts, bound, strict=True)}
+    servers, network = await neighbours.start(said.neighbours, _network_before(folder))
+    for host in said.hosts:
+        network.setdefault(host.address, {})["22"] = ports[host.name]
+    for host, sock, at in zip(said.hosts, bound, places, strict=True):
+        servers.append(await listen(host, sock, said, at, network))
+    _replace(folder / "server.json", {"pid": os.getpid(), "ports": ports, "network": network})
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -216,6 +238,14 @@ async def run(folder: Path, said: Orders, lock: int, ready: Callable[[], None]) 
         server.close()
     groups = {group for at in places for group in at.groups}
     await asyncio.gather(*map(end_group, groups))
+
+
+def _network_before(folder: Path) -> Network:
+    """Return where the practice network was when a server last ran."""
+    try:
+        return dict(json.loads((folder / "server.json").read_bytes()).get("network", {}))
+    except (FileNotFoundError, ValueError):
+        return {}
 
 
 async def _watch(folder: Path, own: int, stop: asyncio.Event) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.resources import files as packaged
 
 from .hardware import Hardware, Toolkit
 from .tree import Entry, File, Link, Tree, tool
 
 PYTHON = "/usr/lib/lab/python3"
+NETWORK = "usr/lib/lab/python3/network.json"
+"""Where on loopback the practice network is; written once the server's ports are known."""
 
 _BUILDS = {
     "12.8": ("Fri_Feb_21_20:23:50_PST_2025", "93", "35583870"),
@@ -39,6 +42,7 @@ def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
         yield f"/usr/bin/{name}", tool(text)
     if hardware.python_headers:
         yield "/usr/include/python3.12/Python.h", File("")
+    yield f"{PYTHON}/socket.py", File(_shim("socket"))
     if hardware.driver:
         yield from _libraries(hardware)
 
@@ -65,36 +69,9 @@ def _libraries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     state = hardware.gpus.values.get("fabric_state", "N/A") if hardware.gpus else "N/A"
     code = 802 if state not in ("Completed", "N/A") else 0
     yield f"{PYTHON}/cuda", File(f"{code} {len(hardware.slots)}\n")
-    yield f"{PYTHON}/ctypes/__init__.py", File(_CTYPES)
+    yield f"{PYTHON}/ctypes/__init__.py", File(_shim("ctypes"))
 
 
-_CTYPES = '''"""The standard ctypes, but that libcuda.so.1 is the practice host's."""
-
-import importlib.machinery
-import pathlib
-import sys
-
-_OWN = pathlib.Path(__file__).parent.parent
-_PATH = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != _OWN.resolve()]
-_SPEC = importlib.machinery.PathFinder.find_spec("ctypes", _PATH)
-__path__ = _SPEC.submodule_search_locations
-exec(compile(_SPEC.loader.get_source("ctypes"), _SPEC.origin, "exec"))
-
-
-class _Cuda:
-    _code, _count = map(int, (_OWN / "cuda").read_text().split())
-
-    def cuInit(self, flags):
-        return self._code
-
-    def cuDeviceGetCount(self, count):
-        count._obj.value = self._count
-        return self._code
-
-
-_RealCDLL = CDLL
-
-
-def CDLL(name, *more, **options):
-    return _Cuda() if name == "libcuda.so.1" else _RealCDLL(name, *more, **options)
-'''
+def _shim(name: str) -> str:
+    """Return the module that stands before one of Python's own on a practice host."""
+    return packaged(__package__).joinpath("tools", "python3", f"{name}.txt").read_text()
