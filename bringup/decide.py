@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .core.facts import Facts
 from .core.host import Deployment, Host, Inventory, Role, Scalar
@@ -12,13 +12,16 @@ from .core.knobs import Decision
 from .core.reading import value_of
 from .core.rules import Finding, Joint, World, judge
 from .engines import ENGINES
+from .engines import front as fronts
 from .engines.derive import address_of
+from .engines.pair import agree
 from .engines.settle import settled
 from .engines.spec import Spec, specify
 from .probes.gpu import Gpus
-from .rules import CHECKS
+from .rules import CHECKS, advice, fallbacks
 from .rules.deployment import ROWS as DEPLOYMENT_ROWS
-from .rules.fallbacks import ROWS as RULES
+
+RULES = (*fallbacks.ROWS, *advice.ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,45 @@ def design(
         ruled = judge(RULES, world, host=host.name)
         findings += [*judge(CHECKS, world, host=host.name), *ruled]
         parts.append(_part(joint, role, world, (*across, *ruled), operator))
+    findings += agree([*(part.spec for part in parts), *_others(joint, host, operator)])
+    parts += _front(inventory, joint, host, operator)
     return Design(host, _checked(findings, parts), tuple(parts))
+
+
+def _others(joint: Joint, host: Host, operator: Mapping[str, Scalar]) -> list[Spec]:
+    """Return one worker's spec of each role that is not on this host, to compare with its own."""
+    others = (role for role in joint.deployment.roles if host.name not in role.hosts)
+    firsts = ((role, next((h for h in role.hosts if h in joint.worlds), "")) for role in others)
+    return [_spec(joint, role, first, operator) for role, first in firsts if first]
+
+
+def _front(
+    inventory: Inventory, joint: Joint, host: Host, operator: Mapping[str, Scalar]
+) -> list[Part]:
+    """Return the router or frontend of the deployment where this host is its place."""
+    deployment = joint.deployment
+    if fronts.place_of(deployment, inventory.hosts) != host.name:
+        return []
+    placed = ((role, name) for role in deployment.roles for name in role.hosts)
+    workers = [_spec(joint, role, h, operator) for role, h in placed if h in joint.worlds]
+    world = replace(joint.worlds[host.name], role=fronts.role_of(deployment, host.name))
+    decisions = settled(world, (), operator)
+    spec = fronts.front(deployment, world, workers, decisions, peers=_peers(joint))
+    return [Part(world, spec, _at(host.name, fronts.check(spec, deployment)))]
+
+
+def _spec(joint: Joint, role: Role, host: str, operator: Mapping[str, Scalar]) -> Spec:
+    world = replace(joint.worlds[host], role=role)
+    ruled = judge(RULES, world, host=host)
+    return _part(joint, role, world, ruled, operator).spec
+
+
+def _peers(joint: Joint) -> dict[str, str]:
+    return {name: address_of(world.host) for name, world in joint.worlds.items()}
+
+
+def _at(host: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(replace(finding, host=host) for finding in findings)
 
 
 def _joint(inventory: Inventory, deployment: Deployment, facts: Mapping[str, Facts]) -> Joint:
@@ -99,10 +140,10 @@ def _part(
 ) -> Part:
     deployment = joint.deployment
     engine = ENGINES[deployment.engine]
-    peers = {name: address_of(other.host) for name, other in joint.worlds.items()}
     decisions = settled(world, ruled, operator)
-    spec = specify(engine, deployment, role, world, decisions, peers=peers)
-    return Part(world, spec, engine.check(spec.command, engine.versions(deployment)))
+    spec = specify(engine, deployment, role, world, decisions, peers=_peers(joint))
+    checked = engine.check(spec.command, engine.versions(deployment))
+    return Part(world, spec, _at(world.host.name, checked))
 
 
 def _checked(findings: Iterable[Finding], parts: Iterable[Part]) -> tuple[Finding, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..core.host import Deployment, Role, Scalar
-from ..core.reading import Absent, Unknown, evidence_of
+from ..core.reading import Absent, Known, Unknown, evidence_of
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, unknown, warned
 from ..core.version import at_least
+from .checks_jit import PARTS, packages
 from .where import SGLANG, VLLM, for_worker, is_kimi_k3, toolkit_floor, usable_nvcc
 
 NO_NVCC = "docs/engines.md#no-cuda-compiler-where-the-engine-runs"
@@ -28,6 +29,17 @@ def _fp8_experts(deployment: Deployment) -> dict[str, Scalar]:
     return {"moe_backend": "triton"} if named else {}
 
 
+def _prebuilt(world: World, deployment: Deployment) -> str:
+    """Return what shows that FlashInfer's kernels need no compiler, or ""."""
+    if deployment.image.flashinfer == "prebuilt":
+        return f"image {deployment.image.name} states flashinfer: prebuilt"
+    reading = packages(world)
+    if not isinstance(reading, Known):
+        return ""
+    found = [reading.value.versions.get(part, "").partition("+")[0] for part in PARTS]
+    return f"{', '.join(PARTS)} are all {found[0]}" if found[0] and len(set(found)) == 1 else ""
+
+
 @for_worker
 def _vllm(world: World, deployment: Deployment, role: Role) -> Seen | None:
     del role
@@ -38,8 +50,8 @@ def _vllm(world: World, deployment: Deployment, role: Role) -> Seen | None:
         return _not_told(nvcc)
     if not isinstance(nvcc, Absent):
         return None
-    if deployment.image.flashinfer == "prebuilt":
-        return passed(evidence_of(nvcc), "FlashInfer's kernels are prebuilt in the image: kept")
+    if prebuilt := _prebuilt(world, deployment):
+        return passed(evidence_of(nvcc), f"FlashInfer is kept: {prebuilt}")
     choices: dict[str, Scalar] = {
         "attention_backend": "triton",
         "flashinfer_sampler": False,

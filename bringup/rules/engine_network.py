@@ -28,14 +28,18 @@ NIXL = "docs/engines.md#nixl"
 
 
 def nics(rdma: InfiniBand, gpus: tuple[int, ...]) -> tuple[Hca, ...]:
-    """Return the active compute devices for these GPUs, nearest of each GPU in GPU order.
+    """Return the active compute devices of these GPUs, in GPU order, each once.
 
     Without known distances: all active compute devices. Switch bridges are never among them.
     """
     active = {device.name: device for device in rdma.compute if device.is_active}
-    near = [rdma.nearest[gpu] for gpu in gpus if gpu in rdma.nearest]
+    near = [name for gpu in gpus for name in rdma.rails.get(gpu) or _nearest(rdma, gpu)]
     chosen = [active[name] for name in dict.fromkeys(near) if name in active]
     return tuple(chosen) or tuple(active.values())
+
+
+def _nearest(rdma: InfiniBand, gpu: int) -> tuple[str, ...]:
+    return (rdma.nearest[gpu],) if gpu in rdma.nearest else ()
 
 
 @for_worker
@@ -51,13 +55,13 @@ def _devices(world: World, deployment: Deployment, role: Role) -> Seen | None:
     if not chosen:
         return None
     names = [device.name for device in chosen]
-    bridges = [d.name for d in seen.value.devices if d.purpose.value == "nvswitch bridge"]
+    bridges = [device.name for device in seen.value.bridges]
     down = [device.name for device in seen.value.compute if not device.is_active]
     evidence = [f"active compute devices by GPU: {' '.join(names)}"]
     evidence += [f"switch bridges left out: {' '.join(bridges)}"] if bridges else []
     evidence += [f"not active, left out: {' '.join(down)}"] if down else []
     choices: dict[str, Scalar] = {
-        "ucx_net_devices": ",".join(f"{name}:1" for name in names),
+        "ucx_net_devices": ",".join(f"{device.name}:{device.port}" for device in chosen),
         "nccl_ib_hca": "=" + ",".join(names),
     }
     return Seen(Status.WARN if down else Status.PASS, tuple(evidence), choices)

@@ -11,6 +11,7 @@ from ..core.reading import Absent, Known, Reading, Unknown
 from ..core.rules import Seen, World
 from ..core.version import version
 from ..probes.gpu import Gpus
+from ..probes.inside import Inside
 from ..probes.toolkit import Nvcc
 
 Look: TypeAlias = Callable[[World, Deployment, Role], Seen | None]
@@ -40,11 +41,15 @@ TOOLKIT_FLOORS = {"10.0": "12.8", "10.3": "12.9"}
 def where_engine_runs(world: World) -> Reading[Nvcc]:
     """Return what is known of nvcc at the place where the engine runs.
 
-    In a container that is what `image.yml` promises; without one, what the host's probe saw.
+    In a container that is what was seen inside its image, else what `image.yml` promises; without
+    one, what the host's probe saw.
     """
     deployment = world.deployment
     if deployment is None or not deployment.in_container:
         return world.facts[Nvcc]
+    look = world.facts[Inside]
+    if isinstance(look, Known) and not isinstance(look.value.nvcc, Unknown):
+        return look.value.nvcc
     image = deployment.image
     said = f"image {image.name} states nvcc: {image.nvcc or 'nothing'}"
     if not image.nvcc:

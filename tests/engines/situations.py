@@ -27,10 +27,20 @@ def gpus(name: str, capability: str, memory_mib: int, count: int, driver: str) -
 
 def rdma(first: int = 4, *, state: str = "ACTIVE") -> InfiniBand:
     """Four switch bridges and eight compute adapters of 800 Gb/s, GPU order unlike name order."""
-    bridges = [Hca(f"mlx5_{i}", Purpose.BRIDGE, "ACTIVE", "LinkUp", 400.0) for i in range(4)]
+    far = ("NODE",) * 8
+    bridges = [
+        Hca(f"mlx5_{i}", Purpose.BRIDGE, "ACTIVE", "LinkUp", 400.0, levels=far) for i in range(4)
+    ]
     names = [f"mlx5_{first + i}" for i in range(8)]
-    compute = [Hca(n, Purpose.COMPUTE, state, "LinkUp", 800.0) for n in names]
     order = {gpu: names[gpu ^ 1] for gpu in range(8)}
+    near = {name: gpu for gpu, name in order.items()}
+    compute = [
+        Hca(
+            name, Purpose.COMPUTE, state, "LinkUp", 800.0,
+            levels=tuple("PXB" if gpu == near[name] else "NODE" for gpu in range(8)),
+        )
+        for name in names
+    ]  # fmt: skip
     return InfiniBand((*bridges, *compute), order)
 
 

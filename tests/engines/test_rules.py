@@ -12,7 +12,9 @@ from bringup.core.rules import Finding, Joint, Level, Row, Status, World, judge
 from bringup.probes.container import ContainerEngine
 from bringup.probes.gpu import Gpus
 from bringup.probes.infiniband import InfiniBand
+from bringup.probes.inside import Inside
 from bringup.probes.memory import Memory
+from bringup.probes.packages import PythonPackages
 from bringup.probes.toolkit import Nvcc
 from bringup.rules import advice, fallbacks
 from bringup.rules.deployment import ROWS as JOINT_ROWS
@@ -58,6 +60,22 @@ CASES = [
     Case("nvcc of the host says nothing of a container",
          replace(DP2, in_container=True), "serve", "vllm-without-nvcc", Level.WARN,
          says="does not say whether nvcc is inside", facts=((Nvcc, NEW),)),
+    Case("nvcc seen inside the image counts",
+         replace(DP2, in_container=True), "serve", "vllm-without-nvcc", None,
+         facts=((Inside, Known(Inside(nvcc=NEW))),)),
+    Case("what was seen inside goes over what the image promises",
+         image(replace(DP2, in_container=True), nvcc="13.0"), "serve", "vllm-without-nvcc",
+         Level.WARN, TRITON, "not in the image",
+         ((Inside, Known(Inside(nvcc=Absent("not in the image")))),)),
+    Case("prebuilt kernels of one version on the host are kept", DP2, "serve",
+         "vllm-without-nvcc", Level.OK, says="are all 0.6.12",
+         facts=((PythonPackages, Known(PythonPackages({
+             "torch": "2.11.0", "flashinfer-python": "0.6.12", "flashinfer-cubin": "0.6.12",
+             "flashinfer-jit-cache": "0.6.12+cu130"}))),)),
+    Case("cubins alone do not replace the compiler", DP2, "serve", "vllm-without-nvcc",
+         Level.WARN, TRITON, facts=((PythonPackages, Known(PythonPackages({
+             "torch": "2.11.0", "flashinfer-python": "0.6.12",
+             "flashinfer-cubin": "0.6.12"}))),)),
     Case("an image without nvcc chooses Triton though the host has one",
          image(replace(DP2, in_container=True), nvcc="none"), "serve", "vllm-without-nvcc",
          Level.WARN, TRITON, "states nvcc: none", ((Nvcc, NEW),)),

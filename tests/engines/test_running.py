@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bringup.core.host import Deployment, Scalar
-from tests.dynamo.processes import until
+from tests.dynamo.processes import free_ports, until
 
 from .situations import K3, TP2, role, world
 from .test_scripts import rendered
@@ -55,12 +55,6 @@ class Worker:
         )  # fmt: skip
 
 
-def free_port() -> int:
-    with closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[Worker]:
     """A TP=2 worker on the host itself, all its paths below one folder."""
@@ -74,7 +68,7 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
     (binaries / "vllm").chmod(0o755)
     knobs: dict[str, Scalar] = {
         "venv": str(tmp_path / "venv"), "serve_folder": str(tmp_path / "serve"),
-        "log_folder": str(tmp_path / "log"), "port": free_port(),
+        "log_folder": str(tmp_path / "log"), "port": free_ports(1)[0],
     }  # fmt: skip
     made = replace(TP2, model=replace(TP2.model, path=str(model)), knobs={**TP2.knobs, **knobs})
     one = Worker(tmp_path, role(made, "serve", env={"HF_TOKEN": "hunter2 with 'quotes'"}))

@@ -1,0 +1,74 @@
+"""A host's whole design: its workers, what stands in front, and whether the pair agrees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bringup.core.facts import Facts
+from bringup.core.host import Deployment, Inventory
+from bringup.core.rules import Level
+from bringup.decide import Design, design
+
+from .situations import K3, PD1, PLACES, role
+
+HOSTS = {name: place.world(K3, K3.roles[0]).host for name, place in PLACES.items()}
+FACTS: dict[str, Facts] = {name: place.facts for name, place in PLACES.items()}
+
+
+def designed(deployment: Deployment, host: str, **operator: str | int | float | bool) -> Design:
+    inventory = Inventory("inventory", HOSTS, {}, {}, {deployment.name: deployment})
+    return design(inventory, HOSTS[host], deployment, FACTS, operator)
+
+
+def test_one_host_gets_both_workers_and_the_router() -> None:
+    found = designed(PD1, "b200-01")
+    assert [part.spec.script_name for part in found.parts] == [
+        "serve_vllm_prefill.sh",
+        "serve_vllm_decode.sh",
+        "serve_vllm_router.sh",
+    ]
+    ports = [part.spec.ports.get("port") for part in found.parts[:2]]
+    assert len(set(ports)) == 2
+
+
+def test_a_frontend_in_kubernetes_is_not_ours() -> None:
+    found = designed(K3, "b300-04")
+    assert [part.spec.script_name for part in found.parts] == ["serve_dynamo_prefill.sh"]
+
+
+def test_the_reports_pair_is_not_blocked() -> None:
+    for host in ("b300-04", "b300-07"):
+        blocks = [f.id for f in designed(K3, host).findings
+                  if f.level is Level.BLOCK and f.id in OURS]  # fmt: skip
+        assert blocks == []
+
+
+OURS = {"pair-differs", "rdma-between-pair", "model-fits", "pair-agrees", "flag-unknown"}
+
+
+def test_an_operators_word_reaches_both_sides_of_the_comparison() -> None:
+    found = designed(K3, "b300-04", page_size=64)
+    assert "pair-differs" not in {f.id for f in found.findings}
+
+
+def test_a_hosts_own_word_that_parts_the_pair_blocks() -> None:
+    hosts = {**HOSTS, "b300-07": replace(HOSTS["b300-07"], knobs={"kv_cache_dtype": "fp8_e4m3"})}
+    inventory = Inventory("inventory", hosts, {}, {}, {"kimi-k3": K3})
+    found = design(inventory, HOSTS["b300-04"], K3, FACTS, {})
+    said = [f.evidence[0] for f in found.findings if f.id == "pair-differs"]
+    assert said == [
+        "prefill on b300-04: nothing, decode on b300-07: fp8_e4m3",
+    ]
+
+
+def test_a_secret_that_parts_the_pair_is_not_shown() -> None:
+    apart = role(K3, "decode", env={"NATS_SERVER": "nats://me:hunter2@10.0.0.11:4222"})
+    found = designed(apart, "b300-04")
+    assert "pair-differs" in {f.id for f in found.findings}
+    assert "hunter2" not in repr([f for f in found.findings if f.id == "pair-differs"])
+
+
+def test_what_a_check_says_is_of_its_host() -> None:
+    wrong = role(K3, "decode", flags={"no-such-flag": None})
+    found = designed(wrong, "b300-07")
+    assert {f.host for f in found.findings if f.id == "flag-unknown"} == {"b300-07"}
