@@ -52,7 +52,8 @@ def explain(name: str) -> Explanation:
         return explain_rule(name)
     if name in KNOBS:
         return explain_knob(name)
-    settings = [s for s in _settings() if name in (s[1].flag, s[1].off, s[1].variable)]
+    spelled = {name, f"--{name}"}
+    settings = [s for s in _settings() if spelled & {s[1].flag, s[1].off, s[1].variable}]
     if settings:
         return explain_knob(settings[0][1].knob)
     for quirk in QUIRKS:
@@ -131,6 +132,14 @@ def explain_flag(name: str, spec: Spec, findings: Iterable[Finding] = ()) -> Exp
     lines += list(_chain(decision))
     rows = tuple(f for f in findings if f"rule {f.id}" in decision.by.split(" and "))
     return Explanation(_shown(name, spec), tuple(lines), "", tuple(map(_of, rows)))
+
+
+def explain_knob_on(knob: str, spec: Spec, findings: Iterable[Finding] = ()) -> Explanation:
+    """Return why a knob is settled as it is for a worker: the chain to the fact."""
+    decision = spec.decisions[knob]
+    rows = tuple(f for f in findings if f"rule {f.id}" in decision.by.split(" and "))
+    lines = (("worker", f"{spec.name} on {spec.host}"), *_chain(decision))
+    return Explanation(f"{knob} = {plainly(decision.value)}", lines, "", tuple(map(_of, rows)))
 
 
 def _decision(name: str, spec: Spec) -> Decision | None:

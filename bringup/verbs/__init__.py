@@ -7,6 +7,6 @@ from ..core.verb import Verb
 
 def collect() -> tuple[Verb, ...]:
     """Return every verb in the order of the table of contents."""
-    from . import develop, inventory, lab, provision
+    from . import develop, explain, inventory, lab, provision
 
-    return (*provision.VERBS, *inventory.VERBS, *lab.VERBS, *develop.VERBS)
+    return (*provision.VERBS, *explain.VERBS, *inventory.VERBS, *lab.VERBS, *develop.VERBS)

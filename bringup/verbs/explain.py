@@ -1,0 +1,47 @@
+"""Why is it so: rules, knobs and flags, and the chain that led to them on a host."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ..core.errors import Exit
+from ..core.verb import Help, Verb
+from ..report_screen import Screen
+from .common import AcceptNew, DeploymentName, Folder, Hosts, KnownHosts, State
+
+
+def explain(
+    screen: Screen,
+    name: Annotated[str, Help("a check, rule, knob, variable, or flag (tp-size for --tp-size)")],
+    *,
+    host: Hosts = (),
+    deployment: DeploymentName = "",
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Tell what a rule, knob or flag is about, and with --host why it is so there.
+
+    Without --host nothing is contacted: reason, remedy, source, engines and versions. With --host
+    the host and its peers are looked at, and the chain from fact to flag is shown.
+    """
+    from ..report_explain import explanation_view
+
+    if host:
+        from ..flow_explain import explain_there
+        from ..flow_open import Choice
+
+        choice = Choice(inventory, host, (), "", (), known_hosts, accept_new, state)
+        found = explain_there(choice, deployment, name, screen.tell)
+    else:
+        from ..engines.explain import explain as explain_anywhere
+
+        found = (explain_anywhere(name),)
+    screen.show(*(explanation_view(one) for one in found))
+    for one in found:
+        screen.emit({"schema": "bringup.explanation/1", "explanation": one})
+    return Exit.DONE
+
+
+VERBS = (Verb("explain", explain, reads_only=True),)
