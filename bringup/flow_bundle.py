@@ -6,7 +6,6 @@ list is empty in `flow_bundle_doctor`.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,13 +26,13 @@ from .bundle.scan import (
     trips,
 )
 from .bundle.selection import FILE_LIMIT, Candidate, Left, Selection, select
-from .core.errors import Blocked, ToolError, Unreachable, UsageError
+from .core.errors import Blocked, ToolError, UsageError
 from .core.event import Event, Listen, ignore
 from .core.reading import Absent, Known, Reading
-from .core.remote import Reader
 from .core.rules import Finding, Level
-from .core.script import Ask, Section, compose, seconds_for, split
+from .core.script import Section
 from .edge.bundle_files import Opened, read_files, scan_folder, summed, write_archive
+from .edge.site import Site
 from .readiness.cards import ModelCard
 
 
@@ -76,72 +75,58 @@ def read_here(folder: Path, *, file_limit: int = FILE_LIMIT, listen: Listen = ig
 
 
 def read_there(
-    host: str,
-    reader: Reader,
-    path: str,
-    *,
-    root: str = "/",
-    file_limit: int = FILE_LIMIT,
-    listen: Listen = ignore,
+    site: Site, path: str, *, file_limit: int = FILE_LIMIT, listen: Listen = ignore
 ) -> Source:
     """Read a model folder on a host, in two trips. Raises UsageError, Unreachable, ToolError."""
-    place = f"{host}:{path}"
-    listen(Event(host, "read", f"looking at {path}"))
-    listing = list_there(host, reader, path, root=root)
+    place = f"{site.name}:{path}"
+    listen(Event(site.name, "read", f"looking at {path}"))
+    listing = list_there(site, path)
     selection = _selected(place, listing, file_limit)
-    listen(Event(host, "read", f"fetching {len(selection.taken)} files, {selection.size} bytes"))
-    files = fetch_there(host, reader, path, selection.taken, root=root)
+    what = f"fetching {len(selection.taken)} files, {selection.size} bytes"
+    listen(Event(site.name, "read", what))
+    files = fetch_there(site, path, selection.taken)
     for candidate in selection.taken:
         if summed(candidate.name, files[candidate.name]).sha256 != candidate.sha256:
             raise ToolError(
                 f"cannot read {shown(candidate.name)} whole: its SHA-256 is not the host's own",
-                host=host,
+                host=site.name,
                 remedy="make sure that nothing writes to the model folder, and try again",
             )
     return Source(place, listing, selection, files)
 
 
-def list_there(host: str, reader: Reader, path: str, *, root: str = "/") -> Listing:
+def list_there(site: Site, path: str) -> Listing:
     """Return what is in a folder on a host, in one trip. Raises UsageError when it is not there."""
-    match listed_there(reader, path, root=root):
+    match listed_there(site, path):
         case Known(listing):
             return listing
         case Absent(evidence):
             raise UsageError(
-                f"cannot read {path}: {evidence}", host=host, remedy="give the worker's model path"
+                f"cannot read {path}: {evidence}",
+                host=site.name,
+                remedy="give the worker's model path",
             )
         case unknown:
-            raise ToolError(f"cannot read {path}: {unknown.why}", host=host, said=unknown.evidence)
+            raise ToolError(
+                f"cannot read {path}: {unknown.why}", host=site.name, said=unknown.evidence
+            )
 
 
-def listed_there(reader: Reader, path: str, *, root: str = "/") -> Reading[Listing]:
+def listed_there(site: Site, path: str) -> Reading[Listing]:
     """Return what is in a folder on a host; absent where there is no such folder."""
-    return parse_listing(ask_host(reader, (listing_ask(path),), root=root)[LISTING])
+    return parse_listing(site.ask((listing_ask(path),))[LISTING])
 
 
-def fetch_there(
-    host: str, reader: Reader, path: str, chosen: tuple[Candidate, ...], *, root: str = "/"
-) -> dict[str, bytes]:
+def fetch_there(site: Site, path: str, chosen: tuple[Candidate, ...]) -> dict[str, bytes]:
     """Return the contents of files on a host, most often in one trip."""
     sections: list[Section] = []
     for asks in trips(fetch_asks(path, chosen)):
-        sections += ask_host(reader, asks, root=root).values()
+        sections += site.ask(asks).values()
     files = parse_files(chosen, sections)
     if isinstance(files, Known):
         return files.value
     why = files.why if not isinstance(files, Absent) else "gone"
-    raise ToolError(f"cannot fetch files of {path}: {why}", host=host)
-
-
-def ask_host(reader: Reader, asks: tuple[Ask, ...], *, root: str = "/") -> Mapping[str, Section]:
-    """Return the answers to questions asked in one trip; unanswered ones are unfinished."""
-    nonce = secrets.token_hex(8)
-    script = compose(asks, nonce=nonce, root=root)
-    result = reader.read(script, seconds=seconds_for(asks))
-    answer = split(result.stdout, nonce=nonce)
-    if not answer.sections:
-        raise Unreachable("cannot make sense of the host's answer", said=result.tail())
-    return {ask.name: answer[ask.name] for ask in asks}
+    raise ToolError(f"cannot fetch files of {path}: {why}", host=site.name)
 
 
 def make(
@@ -251,10 +236,8 @@ def check_here(bundle: Opened, folder: Path) -> CheckReport:
     return CheckReport(bundle, difference(bundle.manifest, sums))
 
 
-def check_there(
-    bundle: Opened, host: str, reader: Reader, path: str, *, root: str = "/"
-) -> CheckReport:
+def check_there(bundle: Opened, site: Site, path: str) -> CheckReport:
     """Compare a bundle with a folder on a host, in one trip."""
-    listing = list_there(host, reader, path, root=root)
+    listing = list_there(site, path)
     sums = {one.name: one.sha256 for one in listing.candidates if one.sha256}
     return CheckReport(bundle, difference(bundle.manifest, sums))

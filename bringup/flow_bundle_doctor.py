@@ -24,12 +24,12 @@ from .bundle.releases import release_of
 from .bundle.self_hosting import REACH, parse_reach, reach_ask
 from .core.errors import ToolError
 from .core.reading import Absent, Known, Reading, Unknown, value_of
-from .core.remote import Reader
 from .core.rules import Finding
 from .core.words import Word
 from .edge.bundle_files import summed
 from .edge.http import Opener, ask, direct
-from .flow_bundle import ask_host, fetch_there, listed_there
+from .edge.site import Site
+from .flow_bundle import fetch_there, listed_there
 from .readiness.cards import Announced, Where
 
 T = TypeVar("T")
@@ -95,31 +95,29 @@ def look_here(folder: str, names: frozenset[str]) -> Held:
     return _summed({name: (path / name).read_bytes() for name in there})
 
 
-def look_there(host: str, reader: Reader, *, root: str = "/") -> Look:
+def look_there(site: Site) -> Look:
     """Return the look at folders on a host, or inside a container of it."""
 
     def look(folder: str, names: frozenset[str]) -> Held:
-        listing = listed_there(reader, folder, root=root)
+        listing = listed_there(site, folder)
         if isinstance(listing, Absent):
             raise FileNotFoundError(folder)
         if isinstance(listing, Unknown):
-            raise ToolError(f"cannot read {folder}: {listing.why}", host=host)
+            raise ToolError(f"cannot read {folder}: {listing.why}", host=site.name)
         found = listing.value.candidates
         chosen = tuple(one for one in found if one.name in names and one.sha256)
-        return _summed(fetch_there(host, reader, folder, chosen, root=root))
+        return _summed(fetch_there(site, folder, chosen))
 
     return look
 
 
-def find_frontend(
-    reader: Reader, url: str, *, port: int | None = None, root: str = "/"
-) -> Reading[Frontend]:
+def find_frontend(site: Site, url: str, *, port: int | None = None) -> Reading[Frontend]:
     """Return the frontend behind a URL with its settings, seen from its host or its container.
 
     `port` is the one it listens on itself, where that is not the URL's.
     """
     wanted = port or urlsplit(url).port or 8000
-    section = ask_host(reader, (process_ask(),), root=root)[PROCESS]
+    section = site.ask((process_ask(),))[PROCESS]
     found = parse_processes(section)
     if not isinstance(found, Known):
         return found
@@ -140,12 +138,12 @@ def _frontend(url: str, process: FrontendProcess) -> Frontend:
     )
 
 
-def read_log(reader: Reader, words: tuple[Word, ...], *, root: str = "/") -> str:
+def read_log(site: Site, words: tuple[Word, ...]) -> str:
     """Return the end of a frontend's log, given the command that prints it (`container_log`…).
 
     Raises ToolError where it cannot be read.
     """
-    match parse_log(ask_host(reader, (log_ask(words),), root=root)[LOG]):
+    match parse_log(site.ask((log_ask(words),))[LOG]):
         case Known(text):
             return text
         case Unknown(why):
@@ -153,9 +151,9 @@ def read_log(reader: Reader, words: tuple[Word, ...], *, root: str = "/") -> str
     raise ToolError("cannot read the frontend's log")
 
 
-def reaches(reader: Reader, host: str, port: int) -> Reading[bool]:
+def reaches(site: Site, host: str, port: int) -> Reading[bool]:
     """Return whether the frontend's place reaches a worker's port: what self-hosting needs."""
-    return parse_reach(ask_host(reader, (reach_ask(host, port),))[REACH])
+    return parse_reach(site.ask((reach_ask(host, port),))[REACH])
 
 
 def _summed(files: dict[str, bytes]) -> Held:

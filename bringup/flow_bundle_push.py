@@ -11,10 +11,11 @@ from enum import Enum
 from .bundle.step import bundle_step
 from .core.errors import Blocked, Interrupted, ToolError, VerifyFailed
 from .core.event import Event, Listen, ignore
+from .core.host import Host
 from .core.remote import Remote
 from .core.steps import Observation, Push, Run, State, Step, observed
 from .edge.bundle_files import Opened
-from .flow_bundle import ask_host
+from .edge.site import site_of
 
 AT_ONCE = 32
 """Targets served at the same time."""
@@ -24,14 +25,13 @@ AT_ONCE = 32
 class Target:
     """One folder to place a bundle in: a frontend's host, or one that mounts a shared folder."""
 
-    host: str
+    host: Host
     path: str
     remote: Remote
-    root: str = "/"
 
     @property
     def name(self) -> str:
-        return f"{self.host}:{self.path}"
+        return f"{self.host.name}:{self.path}"
 
 
 class Outcome(Enum):
@@ -91,22 +91,22 @@ def _placed(
     )
     found = ""
     try:
-        listen(Event(target.host, "observe", target.path))
+        listen(Event(target.host.name, "observe", target.path))
         before = observe(target, step)
         found = before.found or before.why
         outcome = _act(target, step, before, check=check, report=_bytes(target, size, listen))
     except ToolError as error:
-        error.at(host=target.host, step=step.id)
-        listen(Event(target.host, "push", error.message, is_end=True))
+        error.at(host=target.host.name, step=step.id)
+        listen(Event(target.host.name, "push", error.message, is_end=True))
         return Placed(target, Outcome.FAILED, found, time.monotonic() - began, error=error)
-    listen(Event(target.host, "push", outcome.value, 1.0, is_end=True))
+    listen(Event(target.host.name, "push", outcome.value, 1.0, is_end=True))
     sent = size if outcome is Outcome.CHANGED else 0
     return Placed(target, outcome, found, time.monotonic() - began, sent)
 
 
 def observe(target: Target, step: Step) -> Observation:
     """Return how a target stands to the step, in one trip."""
-    section = ask_host(target.remote, (step.ask,), root=target.root)[step.id]
+    section = site_of(target.host, target.remote).ask((step.ask,))[step.id]
     return observed(step, section)
 
 
@@ -146,6 +146,6 @@ def _guarded(target: Target, action: Run) -> None:
 def _bytes(target: Target, size: int, listen: Listen) -> Callable[[int], None]:
     def report(sent: int) -> None:
         share = min(sent / size, 1.0) if size else 1.0
-        listen(Event(target.host, "push", f"{sent} of {size} bytes", share))
+        listen(Event(target.host.name, "push", f"{sent} of {size} bytes", share))
 
     return report

@@ -13,6 +13,8 @@ from bringup.core.steps import Push
 from bringup.core.words import quote
 from bringup.edge.actions import Call
 from bringup.edge.local import LocalRemote
+from bringup.edge.site import Site, site_of
+from bringup.flow_bundle_push import Target
 
 
 class HereHost(LocalRemote):
@@ -21,12 +23,17 @@ class HereHost(LocalRemote):
     `tools` is a folder of programs that scripts find first: see `busybox_tools`.
     """
 
-    def __init__(self, root: str = "/", *, tools: Path | None = None) -> None:
-        super().__init__(Host("here", Login("localhost"), root=root))
-        self.root = root
+    def __init__(
+        self, root: str = "/", *, name: str = "b300-04", tools: Path | None = None
+    ) -> None:
+        super().__init__(Host(name, Login("localhost"), root=root))
         self.tools = tools
         self.trips = 0
         self.pushes = 0
+
+    @property
+    def site(self) -> Site:
+        return site_of(self.host, self)
 
     def exchange(self, call: Call) -> Result:
         self.trips += 1
@@ -59,6 +66,12 @@ class CutHost(HereHost):
     def exchange(self, call: Call) -> Result:
         result = super().exchange(call)
         return Result(result.exit, result.stdout[: int(len(result.stdout) * self.kept)])
+
+
+def target(path: Path, host: HereHost | None = None) -> Target:
+    """Return a folder of a host as the target of a push."""
+    remote = host or HereHost()
+    return Target(remote.host, str(path), remote)
 
 
 def busybox_tools(folder: Path) -> Path:

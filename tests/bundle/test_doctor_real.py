@@ -25,14 +25,14 @@ from bringup.edge.bundle_files import open_archive
 from bringup.flow_bundle import check_cards, make, read_here
 from bringup.flow_bundle_doctor import Frontend as Settings
 from bringup.flow_bundle_doctor import examine, gather, look_here
-from bringup.flow_bundle_push import Outcome, Target, push
+from bringup.flow_bundle_push import Outcome, push
 from tests.dynamo.environment import VERSION
 from tests.dynamo.fixtures import MakeLoopback
 from tests.dynamo.loopback import Frontend, Loopback
 from tests.dynamo.model import toy_kimi, toy_model
 from tests.dynamo.processes import until
 
-from .here import HereHost
+from .here import target
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dynamo-doctor")]
 
@@ -393,7 +393,7 @@ def test_push_and_the_named_restart_bring_the_model_back(
     assert named(findings) == {"missing-file"}
     assert "the frontend, or all workers" in causes(findings)[0].remedy
 
-    (placed,) = push(bundle, [Target("frontend", str(model), HereHost())])
+    (placed,) = push(bundle, [target(model)])
     assert placed.outcome is Outcome.CHANGED
     if who == "the frontend":
         frontend.program.stop()

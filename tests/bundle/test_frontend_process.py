@@ -21,7 +21,6 @@ from bringup.core.errors import ToolError
 from bringup.core.reading import Absent, Known, Unknown, value_of
 from bringup.core.script import Section
 from bringup.edge.http import ask
-from bringup.edge.within import Within, within_container, within_pod
 from bringup.flow_bundle_doctor import (
     examine,
     find_frontend,
@@ -51,7 +50,8 @@ def test_everything_is_asked_of_the_frontend_s_host_through_one_command_more(
     (model / "config.json").unlink()
     (elsewhere / "config.json").write_text("{}")
     frontend = dynamo.frontend("--model-path", str(elsewhere), namespace="dynamo")
-    inside = Within(HereHost(), ("env", "A=1"))
+    engine = _standing_in(tmp_path)
+    inside = HereHost().site.container("frontend", engine=(str(engine),))
     settings = value_of(find_frontend(inside, frontend.url))
     assert settings is not None
     assert (settings.version, settings.model_path) == (VERSION, str(elsewhere))
@@ -62,11 +62,21 @@ def test_everything_is_asked_of_the_frontend_s_host_through_one_command_more(
             "toy",
             settings,
             announced=dynamo.announced,
-            look=look_there("frontend", inside),
+            look=look_there(inside),
             log=lambda: read_log(inside, file_log(str(frontend.program.log_file))),
         )
     )
     assert [finding.id for finding in causes(findings)] == ["doctor-other-bytes"]
+
+
+def _standing_in(folder: Path) -> Path:
+    """A program that runs what follows ``exec --interactive NAME``, as a container engine does."""
+    program = folder / "engine"
+    program.write_text(
+        '#!/bin/sh\n[ "$1 $2 $3" = "exec --interactive frontend" ] || exit 9\nshift 3\nexec "$@"\n'
+    )
+    program.chmod(0o755)
+    return program
 
 
 @pytest.mark.slow
@@ -75,11 +85,11 @@ def test_workers_that_serve_their_files_need_no_bundle(loopback: MakeLoopback) -
     dynamo = loopback(discovery="file")
     model = toy_model(dynamo.folder / "models/toy")
     port = free_low_port()
-    reached = reaches(HereHost(), "127.0.0.1", port)
+    reached = reaches(HereHost().site, "127.0.0.1", port)
     advice = advise(release_of(VERSION), port=port, reached=reached)
     assert not advice.offered
     worker = dynamo.worker(model, "toy", system_port=port, env=advice.environment)
-    reached = reaches(HereHost(), "127.0.0.1", port)
+    reached = reaches(HereHost().site, "127.0.0.1", port)
     assert advise(release_of(VERSION), port=port, reached=reached).offered
     frontend = dynamo.frontend()
     frontend.lists("toy")
@@ -91,9 +101,9 @@ def test_workers_that_serve_their_files_need_no_bundle(loopback: MakeLoopback) -
     blind.program.says("Error adding model")
     evidence = gather(
         "toy",
-        value_of(find_frontend(HereHost(), blind.url)),  # type: ignore[arg-type]
+        value_of(find_frontend(HereHost().site, blind.url)),  # type: ignore[arg-type]
         announced=dynamo.announced,
-        look=look_there("frontend", HereHost()),
+        look=look_there(HereHost().site),
         log=lambda: blind.program.log,
     )
     assert [f.id for f in causes(examine(evidence))] == ["doctor-self-hosted"]
@@ -132,18 +142,18 @@ def test_port_that_dynamo_cannot_read_is_refused() -> None:
 def test_port_that_takes_connections_is_reached_and_a_closed_one_is_not() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert value_of(reaches(HereHost(), "127.0.0.1", port)) is True
-    assert value_of(reaches(HereHost(), "127.0.0.1", port)) is False
+        assert value_of(reaches(HereHost().site, "127.0.0.1", port)) is True
+    assert value_of(reaches(HereHost().site, "127.0.0.1", port)) is False
 
 
 def test_missing_log_is_an_error_and_no_empty_log(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="cannot read the frontend's log"):
-        read_log(HereHost(), file_log(str(tmp_path / "nowhere.log")))
+        read_log(HereHost().site, file_log(str(tmp_path / "nowhere.log")))
 
 
 def test_no_frontend_is_told_from_one_on_another_port() -> None:
     (port,) = free_ports(1)
-    found = find_frontend(HereHost(), f"http://127.0.0.1:{port}")
+    found = find_frontend(HereHost().site, f"http://127.0.0.1:{port}")
     assert isinstance(found, Absent)
 
 
@@ -159,11 +169,6 @@ def test_flag_outweighs_its_variable() -> None:
     assert process.etcd == ("http://localhost:2379",)
 
 
-def test_commands_for_containers_and_pods_are_words() -> None:
-    assert within_container(HereHost(), "frontend", engine=("sudo", "-n", "docker")).words == (
-        *("sudo", "-n", "docker", "exec", "--interactive", "frontend"),
-    )
-    pod = within_pod(HereHost(), "deployment/frontend", namespace="dynamo", container="main")
-    assert pod.words[-4:] == ("deployment/frontend", "--container", "main", "--")
+def test_commands_for_logs_of_containers_and_pods_are_words() -> None:
     assert container_log("frontend")[:2] == ("docker", "logs")
     assert "deployment/frontend" in pod_log("deployment/frontend", namespace="dynamo")

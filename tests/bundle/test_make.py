@@ -61,7 +61,7 @@ def odd_tree(folder: Path) -> Path:
 def test_host_and_this_machine_read_a_folder_alike(tmp_path: Path, tools: str) -> None:
     folder = odd_tree(tmp_path / "model")
     host = HereHost(tools=busybox_tools(tmp_path / "tools") if tools == "busybox" else None)
-    here, there = read_here(folder), read_there("b300-04", host, str(folder))
+    here, there = read_here(folder), read_there(host.site, str(folder))
     assert there.files == here.files
     assert {(left.name, left.why) for left in there.selection.left} == {
         (left.name, left.why) for left in here.selection.left
@@ -70,7 +70,7 @@ def test_host_and_this_machine_read_a_folder_alike(tmp_path: Path, tools: str) -
 
 def test_folder_of_a_host_is_read_in_two_trips(tmp_path: Path) -> None:
     host = HereHost()
-    read_there("b300-04", host, str(toy_model(tmp_path / "model")))
+    read_there(host.site, str(toy_model(tmp_path / "model")))
     assert host.trips == 2
 
 
@@ -78,14 +78,14 @@ def test_large_tokenizer_comes_in_several_trips_and_whole(tmp_path: Path) -> Non
     folder = toy_model(tmp_path / "model")
     (folder / "large.json").write_bytes(os.urandom(7_000_001))
     host = HereHost()
-    source = read_there("b300-04", host, str(folder))
+    source = read_there(host.site, str(folder))
     assert source.files["large.json"] == (folder / "large.json").read_bytes()
     assert host.trips == 4
 
 
 def test_hub_snapshot_on_a_host_is_followed_and_gives_its_revision(tmp_path: Path) -> None:
     snapshot = hub_snapshot(tmp_path)
-    source = read_there("b300-04", HereHost(), str(snapshot))
+    source = read_there(HereHost().site, str(snapshot))
     assert source.files == read_here(snapshot).files
     assert source.listing.revision == "0" * 39 + "a"
 
@@ -93,12 +93,12 @@ def test_hub_snapshot_on_a_host_is_followed_and_gives_its_revision(tmp_path: Pat
 def test_path_on_a_host_lies_under_its_root(tmp_path: Path) -> None:
     toy_model(tmp_path / "root/raid/K3")
     host = HereHost(root=str(tmp_path / "root"))
-    assert "config.json" in read_there("b300-04", host, "/raid/K3", root=host.root).files
+    assert "config.json" in read_there(host.site, "/raid/K3").files
 
 
 def test_missing_folder_on_a_host_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="absent") as error:
-        read_there("b300-04", HereHost(), str(tmp_path / "nowhere"))
+        read_there(HereHost().site, str(tmp_path / "nowhere"))
     assert error.value.host == "b300-04"
 
 
@@ -106,7 +106,7 @@ def test_missing_folder_on_a_host_is_named(tmp_path: Path) -> None:
 def test_answer_that_was_cut_off_never_makes_a_smaller_bundle(tmp_path: Path, kept: float) -> None:
     folder = toy_model(tmp_path / "model")
     with pytest.raises(ToolError, match="cannot"):
-        read_there("b300-04", CutHost(kept), str(folder))
+        read_there(CutHost(kept).site, str(folder))
 
 
 def test_report_says_what_stayed_out_and_who_can_read_it(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_same_folder_made_twice_writes_nothing_new(tmp_path: Path) -> None:
     folder = toy_model(tmp_path / "model")
     one = make(read_here(folder), tmp_path / "b.tgz")
     before = (tmp_path / "b.tgz").stat().st_ino
-    two = make(read_there("b300-04", HereHost(), str(folder)), tmp_path / "b.tgz")
+    two = make(read_there(HereHost().site, str(folder)), tmp_path / "b.tgz")
     assert (one.sha256, before) == (two.sha256, (tmp_path / "b.tgz").stat().st_ino)
 
 
@@ -245,7 +245,7 @@ def test_folder_here_and_on_a_host_is_compared_file_by_file(tmp_path: Path) -> N
     (folder / "tokenizer.json").write_text("{}")
     (folder / "extra.txt").write_text("x")
     here = check_here(bundle, folder).folder
-    there = check_there(bundle, "b300-04", HereHost(), str(folder)).folder
+    there = check_there(bundle, HereHost().site, str(folder)).folder
     assert here == there
     assert here is not None
     assert (here.missing, here.changed, here.extra) == (

@@ -11,10 +11,10 @@ from bringup.core.errors import Blocked, Unreachable
 from bringup.core.event import Event
 from bringup.edge.bundle_files import Opened, open_archive
 from bringup.flow_bundle import make, read_here
-from bringup.flow_bundle_push import Outcome, Target, push
+from bringup.flow_bundle_push import Outcome, push
 
 from .folders import safetensors, with_weights
-from .here import GoneHost, HereHost, busybox_tools
+from .here import GoneHost, HereHost, busybox_tools, target
 
 
 @pytest.fixture
@@ -28,8 +28,7 @@ def bundle(tmp_path: Path) -> Opened:
 def placed_in(
     bundle: Opened, path: Path, *, host: HereHost | None = None, replace: bool = False
 ) -> Outcome:
-    target = Target("b300-04", str(path), host or HereHost())
-    (row,) = push(bundle, [target], replace=replace)
+    (row,) = push(bundle, [target(path, host)], replace=replace)
     if row.error:
         raise row.error
     return row.outcome
@@ -54,13 +53,13 @@ def test_bundle_arrives_byte_for_byte(bundle: Opened, tmp_path: Path, tools: str
 def test_unchanged_target_costs_one_trip_and_no_push(bundle: Opened, tmp_path: Path) -> None:
     placed_in(bundle, tmp_path / "K3")
     host = HereHost()
-    (row,) = push(bundle, [Target("b300-04", str(tmp_path / "K3"), host)])
+    (row,) = push(bundle, [target(tmp_path / "K3", host)])
     assert (row.outcome, host.trips, host.pushes) == (Outcome.SAME, 1, 0)
 
 
 def test_check_writes_nothing(bundle: Opened, tmp_path: Path) -> None:
     host = HereHost()
-    (row,) = push(bundle, [Target("b300-04", str(tmp_path / "K3"), host)], check=True)
+    (row,) = push(bundle, [target(tmp_path / "K3", host)], check=True)
     assert (row.outcome, row.found, host.trips) == (Outcome.WOULD_CHANGE, "absent", 1)
     assert not (tmp_path / "K3").exists()
 
@@ -69,7 +68,7 @@ def test_check_writes_nothing(bundle: Opened, tmp_path: Path) -> None:
 def test_altered_file_is_seen_and_mended(bundle: Opened, tmp_path: Path, spoil: str) -> None:
     placed_in(bundle, tmp_path / "K3")
     (tmp_path / "K3" / spoil).write_text("altered")
-    (row,) = push(bundle, [Target("b300-04", str(tmp_path / "K3"), HereHost())])
+    (row,) = push(bundle, [target(tmp_path / "K3")])
     assert (row.outcome, row.found) == (
         Outcome.CHANGED,
         f"altered since it was placed: {spoil}",
@@ -109,16 +108,15 @@ def test_link_is_not_written_through(bundle: Opened, tmp_path: Path) -> None:
 def test_paths_lie_under_the_host_s_root(bundle: Opened, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     host = HereHost(root=str(tmp_path / "root"))
-    target = Target("b300-04", "/raid/K3", host, root=host.root)
-    (row,) = push(bundle, [target])
+    (row,) = push(bundle, [target(Path("/raid/K3"), host)])
     assert row.outcome is Outcome.CHANGED
     assert files_of(tmp_path / "root/raid/K3") == dict(bundle.files)
 
 
 def test_one_unreachable_target_stops_itself_alone(bundle: Opened, tmp_path: Path) -> None:
     targets = [
-        Target("b300-99", "/raid/K3", GoneHost()),
-        Target("b300-04", str(tmp_path / "K3"), HereHost()),
+        target(Path("/raid/K3"), GoneHost(name="b300-99")),
+        target(tmp_path / "K3"),
     ]
     gone, good = push(bundle, targets)
     assert (gone.outcome, good.outcome) == (Outcome.FAILED, Outcome.CHANGED)
@@ -128,8 +126,9 @@ def test_one_unreachable_target_stops_itself_alone(bundle: Opened, tmp_path: Pat
 
 def test_many_targets_tell_their_progress_to_the_end(bundle: Opened, tmp_path: Path) -> None:
     events: list[Event] = []
-    targets = [Target(f"b300-{n:02}", str(tmp_path / f"{n}"), HereHost()) for n in range(12)]
+    hosts = [HereHost(name=f"b300-{number:02}") for number in range(12)]
+    targets = [target(tmp_path / host.host.name, host) for host in hosts]
     push(bundle, targets, listen=events.append)
     ended = {event.host for event in events if event.is_end}
-    assert ended == {target.host for target in targets}
+    assert ended == {one.host.name for one in targets}
     assert max(event.share or 0 for event in events) == 1.0
