@@ -215,6 +215,16 @@ class Mount:
 
 
 @described
+class Job:
+    """One Slurm job on the host; `gres` such as ``gres/gpu:4``."""
+
+    id: int
+    user: str
+    state: str = "RUNNING"
+    gres: str = "N/A"
+
+
+@described
 class Slurm:
     """The host as a Slurm node."""
 
@@ -222,7 +232,7 @@ class Slurm:
     reason: str = ""
     partition: str = "gpu"
     epilog: str = ""  # text of an epilog script
-    jobs: tuple[str, ...] = ()
+    jobs: tuple[Job, ...] = ()
 
 
 @described

@@ -9,7 +9,18 @@ from . import container, services, smi, sysfs, system, toolkit
 from .hardware import Faults, Hardware
 from .tree import File, Link, Tree, tool
 
-ALWAYS = ("uname", "hostname", "python3", "df", "stat", "nproc", "dmesg", "lsmod", "lspci")
+ALWAYS = (
+    "uname",
+    "hostname",
+    "python3",
+    "df",
+    "stat",
+    "nproc",
+    "dmesg",
+    "lsmod",
+    "lspci",
+    "getent",
+)
 """Tools that every host has; the others depend on the description."""
 
 

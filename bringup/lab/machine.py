@@ -23,7 +23,8 @@ HIDDEN = re.compile(
     | su$ | sudo | doas | pkexec | reboot | shutdown | poweroff | halt | init$ | telinit | kexec
     | modprobe | insmod | rmmod | modinfo | lsmod | depmod | lspci | lsusb | dmidecode | dmesg
     | apt | dpkg | yum | dnf | rpm | snap | mount$ | umount$ | mkfs | fdisk | lsblk
-    | lscpu | lsmem | lstopo | hwloc | numactl | free$ | nproc | vmstat   # what machine this is
+    | lscpu | lsmem | lstopo | hwloc | numactl | free$ | nproc | vmstat
+    | getent | lsipc
     | etcd | nats | ifconfig | ip$ | ss$ | netstat | iptables | nft | ethtool | sysctl
     """,
     re.VERBOSE,

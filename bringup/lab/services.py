@@ -49,6 +49,7 @@ def _show(name: str, unit: Unit) -> str:
         "Names": f"{name}.service", "Description": unit.description, "LoadState": "loaded",
         "ActiveState": unit.active, "SubState": _SUB[unit.active],
         "FragmentPath": f"/usr/lib/systemd/system/{name}.service",
+        "DevicePolicy": "auto", "DeviceAllow": "", 
         "UnitFileState": unit.enabled, "UnitFilePreset": "enabled",
         "ActiveEnterTimestamp": STAMP if unit.active == "active" else "",
     }  # fmt: skip
@@ -112,8 +113,11 @@ def _slurm(hardware: Hardware, slurm: Slurm) -> Iterator[tuple[str, Entry]]:
         + (f"   Reason={slurm.reason} [root@2026-01-12T09:00:00]\n" if slurm.reason else "")
     )
     yield f"{DATA}/scontrol/node", File(node + "\n")
-    head = "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
-    yield f"{DATA}/squeue/jobs", File(head + "".join(f"{job}\n" for job in slurm.jobs))
+    jobs = "".join(
+        f"{job.id}\t{job.user}\t{job.state}\t{job.gres}\t{slurm.partition}\t{hardware.name}\n"
+        for job in slurm.jobs
+    )
+    yield f"{DATA}/squeue/jobs", File(jobs)
     epilog = "Epilog=/etc/slurm/epilog.d/*\n" if slurm.epilog else ""
     yield "/etc/slurm/slurm.conf", File(f"ClusterName=practice\n{epilog}")
     if slurm.epilog:

@@ -20,7 +20,7 @@ def files(hardware: Hardware) -> Tree:
 def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     yield from _identity(hardware)
     yield from _processes(hardware)
-    yield from _network()
+    yield from _network(hardware)
     for path in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 - folders of the practice host
         yield path, Folder(0o1777)
     for path in ("/home/operator", "/root", "/run/lock", "/var/log", "/opt", "/srv"):
@@ -184,12 +184,30 @@ _ROUTES = (
 )  # fmt: skip
 
 
-def _network() -> Iterator[tuple[str, Entry]]:
+_TRIE = """Main:
+  +-- 0.0.0.0/0 3 0 5
+     +-- 127.0.0.0/8 2 0 2
+        |-- 127.0.0.1
+           /32 host LOCAL
+     +-- 198.51.100.0/24 2 0 2
+        |-- 198.51.100.0
+           /24 link UNICAST
+        |-- {address}
+           /32 host LOCAL
+"""
+
+
+def _network(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     """One Ethernet interface for management, its routes, and an SSH server that listens."""
     listening = f"   0: 00000000:0016 00000000:0000 0A {_TCP_TAIL.format(20000)}"
-    yield "/proc/net/tcp", File(_TCP_HEAD + listening)
-    yield "/proc/net/tcp6", File(_TCP_HEAD)
-    yield "/proc/net/route", File("".join("\t".join(row) + "\n" for row in _ROUTES))
+    loopback = "00000000000000000000000000000001 01 80 10 80       lo\n"
+    files = {
+        "tcp": _TCP_HEAD + listening, "tcp6": _TCP_HEAD, "if_inet6": loopback,
+        "route": "".join("\t".join(row) + "\n" for row in _ROUTES),
+        "fib_trie": _TRIE.format(address=address(hardware.name)),
+    }  # fmt: skip
+    for folder in ("/proc/net", "/proc/1/net"):
+        yield from ((f"{folder}/{name}", File(text)) for name, text in files.items())
     for name, value in (("operstate", "up"), ("carrier", "1"), ("mtu", "1500"), ("speed", "25000")):
         yield f"/sys/class/net/eno1/{name}", File(f"{value}\n")
 
