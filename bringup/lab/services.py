@@ -49,7 +49,7 @@ def _show(name: str, unit: Unit) -> str:
         "Names": f"{name}.service", "Description": unit.description, "LoadState": "loaded",
         "ActiveState": unit.active, "SubState": _SUB[unit.active],
         "FragmentPath": f"/usr/lib/systemd/system/{name}.service",
-        "DevicePolicy": "auto", "DeviceAllow": "", 
+        "DevicePolicy": "auto", "DeviceAllow": "",
         "UnitFileState": unit.enabled, "UnitFilePreset": "enabled",
         "ActiveEnterTimestamp": STAMP if unit.active == "active" else "",
     }  # fmt: skip
