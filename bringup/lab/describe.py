@@ -13,7 +13,7 @@ from typing import Any
 
 import pydantic
 import yaml
-from ClusterShell.NodeSet import NodeSet
+from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from ..core.errors import InventoryError, Problem, UsageError
 from .hardware import Hardware
@@ -36,8 +36,17 @@ def describe(wanted: Iterable[str] = (), *, folder: Path = FOLDER) -> tuple[Hard
     Raises UsageError for a name of no family, InventoryError for a file that does not fit.
     """
     known = names(folder)
-    hosts = tuple(str(name) for pattern in wanted for name in NodeSet(pattern)) or known
+    hosts = tuple(name for pattern in wanted for name in _unfolded(pattern)) or known
     return tuple(_hardware(host, known, folder) for host in dict.fromkeys(hosts))
+
+
+def _unfolded(pattern: str) -> tuple[str, ...]:
+    try:
+        return tuple(map(str, NodeSet(pattern)))
+    except NodeSetException as error:
+        raise UsageError(
+            f"cannot unfold {pattern!r}: {error}", remedy="write it as b300-04 or b300-[01-30]"
+        ) from None
 
 
 def _hardware(host: str, known: tuple[str, ...], folder: Path) -> Hardware:

@@ -192,7 +192,7 @@ def _serve(folder: Path, wanted: tuple[Hardware, ...], on_line: Say) -> None:
     if done.returncode:
         raise ToolError(
             "cannot start the practice fleet's SSH server", said=done.stderr[-2000:],
-            remedy=f"read {folder}/server.log, then try: ./run lab.up --fresh",
+            remedy="./run lab.down --remove && ./run lab.up",
         )  # fmt: skip
     on_line(f"serving {len(wanted)} hosts")
     given = _read(folder / "server.json").get("ports", {})

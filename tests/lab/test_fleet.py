@@ -193,6 +193,26 @@ def test_a_host_like_nothing_described_is_refused_with_near_names() -> None:
     assert "b300-04" in caught.value.remedy
 
 
+def test_a_pattern_that_does_not_unfold_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"b300-\[01"):
+        describe(("b300-[01",))
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ToolError, match=r"file/\.lab: Not a directory"):
+        fleet.up(tmp_path / "file/.lab", descriptions=plain())
+
+
+def test_a_server_that_does_not_start_says_why(folder: Path) -> None:
+    fleet.up(folder, descriptions=plain())
+    fleet.down(folder)
+    (folder / "keys/host-plain-01").write_text("no key")
+    with pytest.raises(ToolError, match="cannot start") as caught:
+        fleet.up(folder, descriptions=plain())
+    assert "Invalid private key" in caught.value.said
+
+
 def test_a_description_with_an_unknown_key_is_refused(tmp_path: Path) -> None:
     (tmp_path / "odd-01.yml").write_text("like: plain-01\nmemroy_gib: 3\n")
     (tmp_path / "plain-01.yml").write_text((HERE / "hosts/plain-01.yml").read_text())
