@@ -90,7 +90,7 @@ def _is_local(address: str) -> bool:
 _TABLE = r"""
 table() {
   f=$R/proc/1/net/$1; [ -n "$R" ] && [ -r "$f" ] || f=$R/proc/net/$1
-  [ -r "$f" ] && sed "s/^/$1	/" "$f"
+  [ -r "$f" ] && sed -n "${2:-}s/^/$1	/p" "$f"
 }
 """
 
@@ -113,11 +113,16 @@ done
 """
 
 
+# Only the heading and listening sockets: connections would tell who talks to whom.
+_TAKEN = "/^ *sl \\|^ *[0-9]*: [0-9A-F:]* [0-9A-F:]* 0A /"
+
+
 def listeners_probe(ports: Iterable[int] = ()) -> Probe[Listeners]:
     """Return the question which TCP ports are taken, and by whom those are that we plan to use."""
     planned = " ".join(str(port) for port in sorted(set(ports)))
     owners = _OWNERS.replace("__PORTS__", planned) if planned else ""
-    script = f"{_TABLE}table tcp || {{ echo 'no /proc/net/tcp'; exit 4; }}\ntable tcp6\n{owners}"
+    tables = f"table tcp {quote(_TAKEN)} || {{ echo 'no /proc/net/tcp'; exit 4; }}"
+    script = f"{_TABLE}{tables}\ntable tcp6 {quote(_TAKEN)}\n{owners}"
     end = "printf 'end\\tof ports\\n'\n"
     return Probe("listeners", Listeners, script + end, parse_listeners, volatile=True)
 

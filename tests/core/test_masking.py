@@ -1,0 +1,98 @@
+"""Identifiers leave, layout and joins stay."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bringup.core.masking import mask
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("GPU-6f3d1a2b-1111-2222-3333-444455556666", "GPU-00000000-0000-0000-0000-000000000001"),
+        ("ClusterUUID : 00000000-0000-0000-0000-000000000000", None),
+        ("Port GUID: 0x946dae0300f81f3e", "Port GUID: 0x0000000000000001"),
+        ("sys_image_guid: 946d:ae03:00f8:1f3e", "sys_image_guid: 0000:0000:0000:0001"),
+        ("link/ether b8:3f:d2:11:22:33", "link/ether 02:00:00:00:00:01"),
+        ("<serial>1650924012345</serial>", "<serial>0000000000001</serial>"),
+        ("Serial Number   : N/A", None),
+        ("inet 10.20.30.41/24", "inet 192.0.2.2/24"),
+        ("via 10.20.30.1 dev bond0", "via 192.0.2.1 dev bond0"),
+        ("127.0.0.1 0.0.0.0 255.255.255.0", None),
+        ("driver 580.95.05, firmware 28.43.1014, VBIOS 97.00.9A.00.10", None),
+        ("0000:18:00.0 00000000:1B:00.0", None),
+        ("inet6 fd12:3456::9 ::1", "inet6 2001:db8::1 ::1"),
+        ("|if_inet6\tfe8000000000000000fc00fffe000001 04 40 20 80 eth0",
+         "|if_inet6\tfe800000000000000000000000000001 04 40 20 80 eth0"),
+        ("hostname b300-04.corp.net\nat b300-04 now", "hostname host-1\nat host-1 now"),
+        ("Jan 13 08:02:11 node01 systemd[1]: x", "Jan 13 08:02:11 host-1 systemd[1]: x"),
+        ("uid=1000(ann.lee) /home/ann.lee/x", "uid=1000(user-1) /home/user-1/x"),
+        ("uid=0(root) gid=0(root)", None),
+        ("http://etcd-1.corp.net:2379/health", "http://host-1:2379/health"),
+        ("reach\tb300-07:8998\t0\nname\tb300-07\t10.1.1.7",
+         "reach\thost-1:8998\t0\nname\thost-1\t192.0.2.2"),
+        ("https://index.docker.io/v1/", None),
+        ("nats://user:pw@10.1.1.7:4222", "nats://***@192.0.2.2:4222"),
+        ("HF_TOKEN=hf_abcdefghijklmnopqrstuvw", "HF_TOKEN=***"),
+        ('"registry-password": "hunter2"', '"registry-password": "***"'),
+        ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer ***"),
+        ("mail ann@corp.net", "mail user@example"),
+        ("tokenizer.json 9 tokens", None),
+    ],
+)  # fmt: skip
+def test_an_identifier_is_masked_and_nothing_else(text: str, masked: str | None) -> None:
+    assert mask(text) == (text if masked is None else masked)
+
+
+def test_the_same_address_joins_in_every_form() -> None:
+    text = (
+        "|fib_trie\t  |-- 10.20.30.41\n"
+        "|route\tbond0\t001E140A\t00000000\t0001\t0\t0\t0\t00FFFFFF\n"
+        "|tcp\t   0: 291E140A:1F90 00000000:0000 0A\n"
+    )
+    assert mask(text) == (
+        "|fib_trie\t  |-- 192.0.2.2\n"
+        "|route\tbond0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\n"
+        "|tcp\t   0: 020200C0:1F90 00000000:0000 0A\n"
+    )
+
+
+def test_private_keys_lose_their_body() -> None:
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
+    masked = mask(key)
+    assert "b3BlbnNz" not in masked
+    assert masked.count("\n") == key.count("\n")
+
+
+def test_names_that_the_caller_knows_go_as_well() -> None:
+    assert mask("on gpu-rack-7 by lee99", hosts=["gpu-rack-7"], users=["lee99"]) == (
+        "on host-1 by user-1"
+    )
+
+
+IDENTIFIERS = st.sampled_from([
+    "10.1.2.3", "172.16.9.200", "8.8.4.4", "fd00:1::7", "b8:3f:d2:11:22:33", "0x946dae0300f81f3e",
+    "6f3d1a2b-1111-2222-3333-444455556666", "946d:ae03:00f8:1f3e", "hf_abcdefghijklmnopqrstuvw",
+    "0123456789abcdef0123456789abcdef",
+])  # fmt: skip
+
+
+@given(st.lists(st.tuples(IDENTIFIERS, st.sampled_from([" ", "\n", ", ", "\t"])), max_size=12))
+def test_no_identifier_survives_and_masking_again_changes_nothing(
+    parts: list[tuple[str, str]],
+) -> None:
+    text = "".join(word + gap for word, gap in parts)
+    masked = mask(text)
+    assert not [word for word, _ in parts if re.search(rf"(?<![\w.]){re.escape(word)}\b", masked)]
+    assert masked.count("\n") == text.count("\n")
+    assert mask(masked) == masked
+
+
+@given(st.text())
+def test_any_text_can_be_masked(text: str) -> None:
+    assert mask(text).count("\n") == text.count("\n")
