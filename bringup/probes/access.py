@@ -35,6 +35,7 @@ class HostKey:
 
 SCRIPT = r"""
 printf 'id %s\n' "$(id)"
+printf 'groups %s\n' "$(id -Gn)"
 if [ "$(id -u)" != 0 ]; then
   if tool sudo >/dev/null; then
     t=$(ask sudo -n true 2>&1); printf 'sudo %s %s\n' $? "$t"
@@ -56,10 +57,10 @@ def parse(section: Section) -> Reading[Access]:
     sudo = read_sudo(int(found[1]), found[2]) if found else ""
     if access.is_root:
         sudo = "none needed"
-    return Known(
-        Access(access.user, access.uid, access.groups, sudo, found[2] if found else ""),
-        section.first,
-    )
+    names = re.search(r"(?m)^groups (.+)$", section.text)
+    groups = tuple(names[1].split()) if names else access.groups
+    line = f"{access.user} in {' '.join(groups) or 'no group'}, sudo: {sudo or 'not told'}"
+    return Known(Access(access.user, access.uid, groups, sudo, found[2] if found else ""), line)
 
 
 def read_id(text: str) -> Access | None:

@@ -268,4 +268,4 @@ def parse(section: Section) -> Reading[Gpus]:
     return join(smi.read_all(section.text))
 
 
-PROBE = Probe("gpus", Gpus, SCRIPT, parse, seconds=20, tool="nvidia-smi")
+PROBE = Probe("gpus", Gpus, SCRIPT, parse, seconds=30, tool="nvidia-smi")

@@ -20,23 +20,33 @@ class Identity:
     os_name: str = ""
     kernel: str = ""
     machine: str = ""  # x86_64, aarch64
-    uptime_s: int | None = None
     virtual: bool | None = None  # a virtual machine, by the CPU's hypervisor flag
     init: str = ""  # name of process 1
+
+
+@dataclass(frozen=True, slots=True)
+class Uptime:
+    """Seconds since the host started."""
+
+    seconds: int
 
 
 # One question a line, "key value"; hostname by uname since `hostname` may be missing.
 SCRIPT = r"""
 printf 'hostname %s\n' "$(cat "$R/etc/hostname" 2>/dev/null || uname -n)"
-printf 'kernel %s\n' "$(uname -r)"
-printf 'machine %s\n' "$(uname -m)"
-printf 'uptime %s\n' "$(cat /proc/uptime 2>/dev/null)"
-printf 'init %s\n' "$(cat /proc/1/comm 2>/dev/null)"
-if grep -qw hypervisor /proc/cpuinfo 2>/dev/null; then echo 'virtual yes'
-elif [ -r /proc/cpuinfo ]; then echo 'virtual no'; fi
+k=$(cat "$R/proc/sys/kernel/osrelease" 2>/dev/null) || k=$(uname -r)
+m=$(ask uname -m 2>/dev/null) || m=$(uname -m)
+printf 'kernel %s\nmachine %s\n' "$k" "$m"
+printf 'init %s\n' "$(cat "$R/proc/1/comm" 2>/dev/null)"
+c=$R/proc/cpuinfo
+if grep -qw hypervisor "$c" 2>/dev/null; then echo 'virtual yes'
+elif [ -r "$c" ]; then echo 'virtual no'; fi
 cat "$R/etc/os-release" 2>/dev/null || cat "$R/usr/lib/os-release" 2>/dev/null
 exit 0
 """
+
+
+UPTIME = 'cat "$R/proc/uptime" 2>/dev/null || cat /proc/uptime'
 
 
 def parse(section: Section) -> Reading[Identity]:
@@ -49,7 +59,6 @@ def parse(section: Section) -> Reading[Identity]:
     release = dict(line.split("=", 1) for line in lines if re.match(r"[A-Z_]+=", line))
     if not told.get("hostname"):
         return Unknown("no host name was told", section.first)
-    uptime = re.match(r"\d+", told.get("uptime", ""))
     identity = Identity(
         told["hostname"].strip(),
         os_id=_bare(release.get("ID", "")),
@@ -57,7 +66,6 @@ def parse(section: Section) -> Reading[Identity]:
         os_name=_bare(release.get("PRETTY_NAME", "")),
         kernel=told.get("kernel", ""),
         machine=told.get("machine", ""),
-        uptime_s=int(uptime[0]) if uptime else None,
         virtual={"yes": True, "no": False}.get(told.get("virtual", "")),
         init=told.get("init", ""),
     )
@@ -68,4 +76,18 @@ def _bare(word: str) -> str:
     return word.strip().strip("\"'")
 
 
-PROBE = Probe("identity", Identity, SCRIPT, parse)
+def parse_uptime(section: Section) -> Reading[Uptime]:
+    """Read /proc/uptime."""
+    answer = looked(section, absent=())
+    if not isinstance(answer, Known):
+        return answer
+    found = re.fullmatch(r"(\d{1,10})\.\d+ \d+\.\d+", section.first)
+    if found is None:
+        return Unknown("/proc/uptime told no number", section.first)
+    return Known(Uptime(int(found[1])), f"up for {int(found[1])} s")
+
+
+PROBES = (
+    Probe("identity", Identity, SCRIPT, parse),
+    Probe("uptime", Uptime, UPTIME, parse_uptime, volatile=True),
+)

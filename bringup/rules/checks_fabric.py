@@ -49,7 +49,18 @@ def applies(world: World) -> str:
         return f"{kind.name}: no NVSwitch on these boards"
     if count == 1 and not _shows_fabric(world):
         return "one GPU of a board: who owns the others manages the fabric"
+    manager = world.facts[FabricManager]
+    if isinstance(manager, Absent) and _is_lent(world) and is_complete(world) is not False:
+        return "the GPUs are lent to this host: fabric manager runs where the board is"
     return ""
+
+
+def _is_lent(world: World) -> bool:
+    """Tell whether a virtual machine or a part of a board is all that this host has."""
+    board, count = world.kind.gpu_count if world.kind else None, gpu_count(world)
+    identity = world.facts[Identity]
+    is_virtual = isinstance(identity, Known) and bool(identity.value.virtual)
+    return is_virtual or bool(board and count and count < board)
 
 
 def _shows_fabric(world: World) -> bool:
@@ -109,7 +120,7 @@ def _service(world: World) -> Seen:
     reading = world.facts[FabricManager]
     complete = is_complete(world)
     if isinstance(reading, Absent):
-        return _no_manager(world, reading, complete)
+        return _no_manager(reading, complete=complete)
     if isinstance(reading, Unknown):
         return unread(reading)
     manager = reading.value
@@ -128,17 +139,9 @@ def _service(world: World) -> Seen:
     return not_told("the state of nvidia-fabricmanager")
 
 
-def _no_manager(world: World, reading: Absent, complete: bool | None) -> Seen:
+def _no_manager(reading: Absent, *, complete: bool | None) -> Seen:
     if complete:
         return passed("no fabric manager here, and the fabric is complete: it runs elsewhere")
-    if complete is False:
-        return failed(reading.evidence)
-    board = world.kind.gpu_count if world.kind else None
-    count = gpu_count(world)
-    identity = world.facts[Identity]
-    is_virtual = isinstance(identity, Known) and identity.value.virtual
-    if is_virtual or (board and count and count < board):
-        return skipped("GPUs are lent to this host: fabric manager runs where the board is")
     return failed(reading.evidence)
 
 

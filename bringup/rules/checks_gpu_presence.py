@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skipped, warned
 from ..core.version import at_least
-from ..probes.cuda import CudaProof
 from ..probes.driver import Driver
 from ..probes.gpu import Gpus
 from ..probes.kernel import Modules
 from ..probes.kernel_log import KernelLog
 from ..probes.pci import PciGpus
+from ..probes.proof import CudaProof
 from ..probes.readers import smi
 from ..probes.slurm import SshDevices
 from .judging import gpus_of, loss, not_told, told, unread

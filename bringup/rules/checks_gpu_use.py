@@ -6,10 +6,10 @@ import re
 
 from ..core.reading import Absent, Known
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
-from ..probes.cuda import ERRORS, CudaProof
 from ..probes.gpu import Gpu, Process
 from ..probes.kernel_log import KernelLog, Xid
 from ..probes.memory import Memory
+from ..probes.proof import ERRORS, CudaProof
 from . import where
 from .judging import gpus_of, loss, named, not_told, of_gpus, unread, uptime_s
 from .xids import Action, action_of, meaning_of

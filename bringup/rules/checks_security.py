@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from ..core.reading import Known
+from ..core.reading import Absent, Known
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..core.version import at_least
 from ..probes.access import Access, HostKey
@@ -91,6 +91,8 @@ def _known_faults(world: World) -> Seen:
     toolkit = reading.value.version if isinstance(reading, Known) else ""
     if toolkit and at_least(toolkit, SAFE_TOOLKIT) is False:
         return failed(f"container toolkit {toolkit}: escape from the container (CVE-2025-23266)")
+    if isinstance(reading, Absent):
+        return skipped("no container toolkit on this host")
     if not toolkit and not driver:
         return not_told("versions of driver and container toolkit")
     if not toolkit:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from math import prod
 
 from ..core.reading import Absent, Known, Reading, Unknown
 from ..core.rules import Level, Seen, Status, World, passed
 from ..probes.gpu import Gpu, Gpus
-from ..probes.identity import Identity
+from ..probes.identity import Uptime
 from ..probes.parts import NOT_ASKED
 from ..probes.pci import PciGpus
 from . import where
@@ -113,16 +113,26 @@ def worst(seen: Iterable[tuple[str, Seen]], fine: str) -> Seen:
     levels = [one.level for _, one in alike if one.level is not None]
     return Seen(
         status,
-        tuple(f"{name}: {line}" for name, one in alike for line in one.evidence),
+        tuple(_grouped((name, line) for name, one in alike for line in one.evidence)),
         level=min(levels, key=list(Level).index) if levels else None,
         remedy=next((one.remedy for _, one in alike if one.remedy), ""),
     )
 
 
+def _grouped(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Say a line once for all that it holds for, naming three of them at most."""
+    holders: dict[str, list[str]] = {}
+    for name, line in lines:
+        holders.setdefault(line, []).append(name)
+    for line, names in holders.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        yield f"{', '.join(names[:3])}{more}: {line}"
+
+
 def uptime_s(world: World) -> int | None:
     """Return seconds since the host started, None where it was not told."""
-    identity = world.facts[Identity]
-    return identity.value.uptime_s if isinstance(identity, Known) else None
+    uptime = world.facts[Uptime]
+    return uptime.value.seconds if isinstance(uptime, Known) else None
 
 
 def told(reading: Reading[str]) -> str:

@@ -26,10 +26,10 @@ from ..containers import (
     names_listed,
     settings_seen,
 )
-from ..cuda import CudaProof
 from ..environment import Environment
 from ..inside import Inside
 from ..packages import PythonPackages
+from ..proof import CudaProof
 from ..toolkit import Nvcc
 from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known, unknown

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..access import Access, read_id, read_sudo
 from ..clock import Clock, read_chrony, read_timedatectl
 from ..environment import Environment
-from ..identity import Identity
+from ..identity import Identity, Uptime
 from ..inside import Inside
 from ..memory import Memory, SharedMemory
 from ..storage import Disk, Disks, Mount, Mounts
@@ -50,7 +50,7 @@ def read_uptime(asked: Asked, output: Output) -> Iterator[Piece]:
     if found:
         days, hours, minutes, lone = (int(part or 0) for part in found.groups())
         seconds = ((days * 24 + hours) * 60 + minutes + lone) * 60
-        yield known(Identity("", uptime_s=seconds), output.line)
+        yield known(Uptime(seconds), output.line)
 
 
 def read_hostname(asked: Asked, output: Output) -> Iterator[Piece]:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from ...core.reading import Known
 from ..compilers import TOOLS, Compilers
 from ..container import ContainerToolkit
-from ..cuda import CudaProof, read_error
 from ..environment import PREFIXES, Environment, read_env
 from ..fabric import FabricManager
 from ..packages import PythonPackages, read_pip, read_torch
+from ..proof import CudaProof, read_error
 from ..serving import Serving
 from ..toolkit import Nvcc, read_version
 from .asked import Asked, Output

@@ -1,4 +1,7 @@
-"""Proof that CUDA starts: what cuInit answers, and how many devices it then counts."""
+"""Proof that CUDA starts: what cuInit answers, and how many devices it then counts.
+
+Asked after nvidia-smi: a driver that hangs there is not asked again here.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,8 @@ def parse(section: Section) -> Reading[CudaProof]:
     if found is None:
         return Unknown("cuInit could not be asked", section.first)
     devices = int(found[2]) if found[2] != "-" else None
-    return Known(CudaProof(int(found[1]), devices, "host", found[0]), found[0])
+    line = f"cuInit {found[1]}" + (f", {devices} devices" if devices is not None else "")
+    return Known(CudaProof(int(found[1]), devices, "host", line), line)
 
 
 _CODES = (
