@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -20,14 +21,13 @@ from typing import Any
 from ..core.errors import ToolError
 from . import MISSING, keys, machine, toolkit, tree
 from .describe import describe
-from .hardware import Hardware, address
+from .hardware import USER, Hardware, address
 from .host import tree as tree_of
 from .inventory import inventory_files, neighbours
 
 FOLDER = Path(".lab")
 """Where the fleet lives unless somebody says otherwise, below the working directory."""
 
-USER = "operator"
 PATIENCE_S = 60.0
 """How long to wait for the server to start, or for another `up` to end."""
 
@@ -217,9 +217,17 @@ def _orders(folder: Path, wanted: tuple[Hardware, ...], ports: Mapping[str, int]
         "user": USER,
         "authorized": str(folder / "keys" / "operator.pub"),
         "tools": str(folder / "machine" / "bin"),
+        "code": _code(),
         "hosts": rows,
         "neighbours": [asdict(each) for each in neighbours(wanted)],
     }
+
+
+def _code() -> str:
+    """Return a sum of the server's own modules: one of other code is replaced by `up`."""
+    modules = ("server", "session", "neighbours")
+    texts = (Path(__file__).with_name(f"{name}.py").read_bytes() for name in modules)
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON

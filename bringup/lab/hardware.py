@@ -7,12 +7,16 @@ what the real tools would print.
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, dataclass_transform
 
 T = TypeVar("T")
+
+USER = "operator"
+"""The login of every practice host."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -312,5 +316,11 @@ def gpu_uuid(host: str, index: int) -> str:
 
 
 def address(host: str) -> str:
-    """Return the host's address, out of a range kept for documentation (RFC 5737)."""
-    return f"198.51.100.{int(invented(host, 'address')[:8], 16) % 240 + 10}"
+    """Return the host's address, out of the range kept for tests of networks (RFC 2544).
+
+    The family gives the third number and the host's own number the last, so that a family of 254
+    hosts has 254 addresses.
+    """
+    stem, digits = re.fullmatch(r"(.*?)(\d*)", host).groups()  # type: ignore[union-attr]
+    number = int(digits or int(invented(host)[:4], 16))
+    return f"198.18.{int(invented(stem)[:4], 16) % 256}.{(number - 1) % 254 + 1}"

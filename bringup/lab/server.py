@@ -32,7 +32,7 @@ except ModuleNotFoundError as error:  # the practice fleet is an extra
 
 from . import neighbours
 from .neighbours import Neighbour, Network
-from .session import Place, end_group, serve
+from .session import Place, end_group, forget_ended, serve
 
 LOCAL = "127.0.0.1"
 WATCH_S = 2.0
@@ -231,7 +231,7 @@ async def run(folder: Path, said: Orders, lock: int, ready: Callable[[], None]) 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     ready()
-    watch = asyncio.ensure_future(_watch(folder, lock, stop))
+    watch = asyncio.ensure_future(_watch(folder, lock, stop, places))
     await stop.wait()
     watch.cancel()
     for server in filter(None, servers):
@@ -248,10 +248,12 @@ def _network_before(folder: Path) -> Network:
         return {}
 
 
-async def _watch(folder: Path, own: int, stop: asyncio.Event) -> None:
+async def _watch(folder: Path, own: int, stop: asyncio.Event, places: list[Place]) -> None:
     """Stop once the lock file is gone or another: nobody could find this server again."""
     while not stop.is_set():
         await asyncio.sleep(WATCH_S)
+        for at in places:
+            forget_ended(at)
         try:
             found = (folder / "server.lock").stat().st_ino
         except OSError:

@@ -55,18 +55,18 @@ async def serve(place: Place, channel: asyncssh.SSHServerProcess[bytes]) -> None
     place.groups.add(child.process.pid)
     work = asyncio.ensure_future(_carry(place, channel, child))
     gone = asyncio.ensure_future(channel.wait_closed())
+    is_through = False
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
+        is_through = work.done() and work.exception() is None
+        if is_through:
             _report(channel, work.result())
     finally:
         for task in (work, gone):
             task.cancel()
-        if not work.done() or work.cancelled():
+        if not is_through:
             await end_group(child.process.pid)
         await child.process.wait()
-        if not _lives(child.process.pid):
-            place.groups.discard(child.process.pid)
 
 
 async def _start(place: Place, channel: asyncssh.SSHServerProcess[bytes]) -> Child:
@@ -212,6 +212,11 @@ async def end_group(group: int) -> None:
 def _signal(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+def forget_ended(place: Place) -> None:
+    """Drop the groups that have no process any more, before their numbers are given out again."""
+    place.groups.difference_update([group for group in place.groups if not _lives(group)])
 
 
 def _lives(group: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from .hardware import Hardware, ModelFolder, Mount, address, invented
+from .hardware import USER, Hardware, ModelFolder, Mount, address, invented
 from .tree import Entry, File, Folder, Sparse, Tree
 
 _MODULE_SIZES = {"nvidia": 14299136, "nvidia_uvm": 1830912, "mlx5_core": 2510848, "mlx5_ib": 524288}
@@ -23,7 +23,7 @@ def _entries(hardware: Hardware) -> Iterator[tuple[str, Entry]]:
     yield from _network(hardware)
     for path in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 - folders of the practice host
         yield path, Folder(0o1777)
-    for path in ("/home/operator", "/root", "/run/lock", "/var/log", "/opt", "/srv"):
+    for path in (f"/home/{USER}", "/root", "/run/lock", "/var/log", "/opt", "/srv"):
         yield path, Folder()
     for mount in hardware.mounts:
         if mount.path != "/":
@@ -179,8 +179,8 @@ _TCP_TAIL = (
 _ROUTES = (
     ("Iface", "Destination", "Gateway ", "Flags", "RefCnt", "Use", "Metric", "Mask", "MTU",
      "Window", "IRTT"),
-    ("eno1", "00000000", "016433C6", "0003", "0", "0", "100", "00000000", "0", "0", "0"),
-    ("eno1", "006433C6", "00000000", "0001", "0", "0", "0", "00FFFFFF", "0", "0", "0"),
+    ("eno1", "00000000", "010012C6", "0003", "0", "0", "100", "00000000", "0", "0", "0"),
+    ("eno1", "000012C6", "00000000", "0001", "0", "0", "0", "0000FFFF", "0", "0", "0"),
 )  # fmt: skip
 
 
@@ -189,9 +189,9 @@ _TRIE = """Main:
      +-- 127.0.0.0/8 2 0 2
         |-- 127.0.0.1
            /32 host LOCAL
-     +-- 198.51.100.0/24 2 0 2
-        |-- 198.51.100.0
-           /24 link UNICAST
+     +-- 198.18.0.0/16 2 0 2
+        |-- 198.18.0.0
+           /16 link UNICAST
         |-- {address}
            /32 host LOCAL
 """

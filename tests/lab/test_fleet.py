@@ -18,7 +18,7 @@ from bringup.core.errors import InventoryError, ToolError, UsageError
 from bringup.edge import inventory
 from bringup.lab import fleet
 from bringup.lab.describe import describe, names
-from bringup.lab.hardware import Hardware
+from bringup.lab.hardware import Hardware, address
 from bringup.lab.inventory import DEPLOYMENTS
 
 from .conftest import Ssh, is_alive, until
@@ -92,6 +92,15 @@ def test_a_killed_server_comes_back_on_the_same_ports(folder: Path) -> None:
     assert again.pid != first.pid
     assert again.hosts == first.hosts
     assert Ssh(folder)("plain-01", "echo back").stdout == b"back\n"
+
+
+def test_a_server_of_older_code_is_replaced(folder: Path) -> None:
+    first = fleet.up(folder, descriptions=plain())
+    orders = json.loads((folder / "fleet.json").read_text())
+    (folder / "fleet.json").write_text(json.dumps(orders | {"code": "older"}))
+    again = fleet.up(folder, descriptions=plain())
+    assert again.pid != first.pid
+    assert again.hosts == first.hosts
 
 
 def test_a_host_more_keeps_the_ports_of_the_others(folder: Path) -> None:
@@ -185,6 +194,7 @@ def test_patterns_make_more_hosts_of_a_family() -> None:
     made = describe(("b300-[20-22]",))
     assert [hardware.name for hardware in made] == ["b300-20", "b300-21", "b300-22"]
     assert {hardware.kind for hardware in made} == {"b300"}
+    assert len({address(hardware.name) for hardware in made}) == 3
 
 
 def test_a_host_like_nothing_described_is_refused_with_near_names() -> None:

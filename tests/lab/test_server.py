@@ -15,6 +15,7 @@ import paramiko
 import pytest
 
 from bringup.lab import fleet
+from bringup.lab.hardware import USER
 
 from .conftest import PATIENCE_S, Ssh, is_alive, until
 
@@ -25,7 +26,7 @@ def client(lab: fleet.LabStatus, host: str) -> Iterator[paramiko.SSHClient]:
     made = paramiko.SSHClient()
     made.load_host_keys(str(lab.folder / "known_hosts"))
     made.connect(
-        at.address, at.port, fleet.USER, key_filename=str(lab.folder / "keys/operator"),
+        at.address, at.port, USER, key_filename=str(lab.folder / "keys/operator"),
         allow_agent=False, look_for_keys=False, timeout=PATIENCE_S,
     )  # fmt: skip
     try:
