@@ -130,6 +130,10 @@ class SshRemote(ScriptedRemote):
             self._line = self._fleet.lines.open(self._fleet.route(self.host))
             return self._line
 
+    def traffic(self) -> Traffic:
+        """Return what this host has cost so far, its gateways left out."""
+        return self._fleet.traffic().get(self.host.name, Traffic())
+
     @property
     def connection(self) -> HostConnection:
         """Fabric's surface on the same line."""

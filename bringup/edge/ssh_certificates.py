@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Set as AbstractSet
-from fnmatch import fnmatchcase
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
+
+from .ssh_keys import like
 
 
 def fault_of(kind: str, blob: bytes, name: str, authorities: AbstractSet[bytes], now: float) -> str:
@@ -49,7 +50,7 @@ def _misfit(certificate: serialization.SSHCertificate, name: str, now: float) ->
     if not certificate.valid_after <= now < certificate.valid_before:
         return "its certificate has expired, or is not valid yet (see the clocks of both)"
     principals = [principal.decode() for principal in certificate.valid_principals]
-    if principals and not any(fnmatchcase(name, principal) for principal in principals):
+    if principals and not any(like(name, principal) for principal in principals):
         return f"its certificate is for {', '.join(principals)}, not for {name}"
     if certificate.critical_options:
         return "its certificate has critical options that are not known here"

@@ -62,16 +62,19 @@ class Line:
 
     def covers(self, name: str) -> bool:
         """Say whether this line speaks of a name (in lower case)."""
-        negated = any(n[:1] == "!" and fnmatchcase(name, n[1:]) for n in self.names)
+        negated = any(n[:1] == "!" and like(name, n[1:]) for n in self.names)
         return not negated and any(_matches(n, name) for n in self.names)
 
 
 def _matches(pattern: str, name: str) -> bool:
     if pattern.startswith("|1|"):
         return _hash_matches(pattern, name)
-    if pattern.startswith("["):  # not a character class here: [host]:port
-        return pattern.replace("[", "").replace("]", "") == name.replace("[", "").replace("]", "")
-    return fnmatchcase(name, pattern)
+    return like(name, pattern)
+
+
+def like(name: str, pattern: str) -> bool:
+    """Say whether a name fits a pattern of ssh: ``*`` and ``?`` only, brackets are themselves."""
+    return fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
 def _hash_matches(pattern: str, name: str) -> bool:
