@@ -124,6 +124,17 @@ each() {
     i=$((i + 1))
   done
 }
+# A signal ends the work and not the clearing up. `timeout` sends it twice, and the shell itself
+# would die of SIGPIPE while it reports a killed command to nobody.
+carry_out() {
+  trap '' PIPE
+  trap : HUP INT TERM
+  (work "$@")
+  code=$?
+  trap '' HUP INT TERM
+  undo "$@"
+  exit "$code"
+}
 """
 
 # Files arrive as members 0, 1, … of one tar beside a list of their sums. They are staged in the
@@ -169,12 +180,11 @@ each check "$@"
 folder "$R$3"
 home=$d
 stage="$home/.bringup.$N"
-trap : HUP INT TERM
-(work "$@")
-code=$?
-each forget "$@"
-rm -rf "$stage"
-exit "$code"
+undo() {
+  each forget "$@"
+  rm -rf "$stage"
+}
+carry_out "$@"
 """
 
 _PUSH = r"""
@@ -188,21 +198,25 @@ enter "$1"
 # A run that was killed between the two renames left the old folder aside.
 if [ ! -e "$target" ] && [ -d "$old" ]; then mv "$old" "$target" || fail move "$1"; fi
 rm -rf "$new" "$old" "$archive" || fail stage "$1"
-trap 'rm -rf "$new" "$archive"' EXIT
-trap 'exit 143' HUP INT TERM
-(umask 077 && cat >"$archive") || fail unpack "$1"
-printf '%s  %s\n' "$2" "$archive" | sha256sum -c >/dev/null || fail sum "$1"
-mkdir "$new" || fail stage "$1"
-$3 <"$archive" | tar -xof - -C "$new" || fail unpack "$1"
-rm -f "$archive"
-sync -f "$new" 2>/dev/null || :
-if [ ! -e "$target" ]; then
-  mv "$new" "$target" || fail move "$1"
-elif ! mv --exchange --no-copy -T "$new" "$target" 2>/dev/null; then
-  mv "$target" "$old" || fail move "$1"
-  mv "$new" "$target" || { mv "$old" "$target"; fail move "$1"; }
-fi
-rm -rf "$old"
+work() {
+  (umask 077 && cat >"$archive") || fail unpack "$1"
+  printf '%s  %s\n' "$2" "$archive" | sha256sum -c >/dev/null || fail sum "$1"
+  mkdir "$new" || fail stage "$1"
+  $3 <"$archive" | tar -xof - -C "$new" || fail unpack "$1"
+  rm -f "$archive"
+  sync -f "$new" 2>/dev/null || :
+  if [ ! -e "$target" ]; then
+    mv "$new" "$target" || fail move "$1"
+  elif ! mv --exchange --no-copy -T "$new" "$target" 2>/dev/null; then
+    mv "$target" "$old" || fail move "$1"
+    mv "$new" "$target" || fail move "$1"
+  fi
+}
+undo() {
+  [ -e "$target" ] || [ ! -d "$old" ] || mv "$old" "$target"
+  rm -rf "$new" "$old" "$archive"
+}
+carry_out "$@"
 """
 
 # `ln` is what decides: it makes the holder's file whole or not at all. A dead holder is known by

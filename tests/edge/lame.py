@@ -1,0 +1,95 @@
+"""Servers that are not well: each answers TCP and then fails in a way of its own."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+Serve = Callable[[socket.socket, int], None]
+
+
+@dataclass
+class Lame:
+    """A listening port; `served` counts its connections."""
+
+    port: int
+    served: int = 0
+    lines: list[socket.socket] = field(default_factory=list)
+
+    def drop(self) -> None:
+        """End every connection, as a line that breaks."""
+        for line in self.lines:
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def serving(serve: Serve) -> Iterator[Lame]:
+    """Serve each connection in a thread: `serve(connection, number)`."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        lame = Lame(listener.getsockname()[1])
+
+        def work() -> None:
+            with suppress(OSError):
+                while True:
+                    line, _ = listener.accept()
+                    lame.lines.append(line)
+                    threading.Thread(target=serve, args=(line, lame.served), daemon=True).start()
+                    lame.served += 1
+
+        threading.Thread(target=work, daemon=True).start()
+        yield lame
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        lame.drop()
+
+
+def silent(line: socket.socket, number: int) -> None:
+    """Take the connection and say nothing."""
+
+
+def closing(line: socket.socket, number: int) -> None:
+    """Close before the version, as sshd does beyond MaxStartups."""
+    line.close()
+
+
+def http(line: socket.socket, number: int) -> None:
+    """Be something else than SSH."""
+    line.sendall(b"HTTP/1.1 400 Bad Request\r\n" * 200)
+    line.close()
+
+
+def stalling(line: socket.socket, number: int) -> None:
+    """Say the version, and nothing after it."""
+    line.sendall(b"SSH-2.0-OpenSSH_9.9\r\n")
+
+
+def relay(port: int, *, limit: int | None = None, drop_first: int = 0) -> Serve:
+    """Pass bytes on to a real server; drop the first connections, or the line after some bytes."""
+
+    def serve(line: socket.socket, number: int) -> None:
+        if number < drop_first:
+            line.close()
+            return
+        far = socket.create_connection(("127.0.0.1", port))
+        threading.Thread(target=_pass, args=(line, far, None), daemon=True).start()
+        _pass(far, line, limit)
+
+    return serve
+
+
+def _pass(source: socket.socket, sink: socket.socket, limit: int | None) -> None:
+    """Copy until the end, or until more than `limit` bytes came; then end both."""
+    passed = 0
+    with suppress(OSError):
+        while data := source.recv(65536):
+            passed += len(data)
+            if limit is not None and passed > limit:
+                break
+            sink.sendall(data)
+    for line in (source, sink):
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
