@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import tarfile
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -53,7 +54,7 @@ class Session(Protocol):
         ...
 
     def read_text(self, seconds: float) -> str:
-        """Return what it says until it says no more for now: its first whole answer."""
+        """Return the next piece of what it says; "" once it ended, or when the time is up."""
         ...
 
     def beat(self) -> bool:
@@ -139,12 +140,13 @@ class ScriptedRemote(ABC):
 
         Raises LockHeld, naming who holds it and since when.
         """
+        nonce = secrets.token_hex(6)
         script = hostscripts.lock_script(
-            details, root=self.host.root, nonce=secrets.token_hex(6), silence_s=SILENCE_S
+            details, root=self.host.root, nonce=nonce, silence_s=SILENCE_S
         )
         session = self.start(script)
         try:
-            self._taken(session.read_text(LOCK_ANSWER_S))
+            self._taken(answer_of(session, f"@@{nonce} "))
             self.held = session
             with _beating(session):
                 yield
@@ -164,6 +166,7 @@ class ScriptedRemote(ABC):
     def _taken(self, answer: str) -> None:
         """Return when the answer says that the lock is ours; raise what it says otherwise."""
         first, _, rest = answer.partition("\n")
+        first = first.strip()
         word, _, folder = first.partition(" ")
         if word == "held":
             return
@@ -177,6 +180,18 @@ class ScriptedRemote(ABC):
             host=self.host.name,
             remedy="see that the login may write to /run/lock or /tmp on the host",
         )
+
+
+def answer_of(session: Session, mark: str) -> str:
+    """Return what the holder says between its marks; a shell's start-up files may speak before."""
+    said = ""
+    deadline = time.monotonic() + LOCK_ANSWER_S
+    while f"\n{mark}done\n" not in said and time.monotonic() < deadline:
+        piece = session.read_text(max(0.1, deadline - time.monotonic()))
+        if not piece:
+            break
+        said += piece
+    return said.partition(mark)[2].partition(f"\n{mark}done\n")[0] or said
 
 
 @contextmanager

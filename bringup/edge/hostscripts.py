@@ -244,9 +244,10 @@ release() {
   rm -f "$lock/.$N"
   rmdir "$lock"
 } 2>/dev/null
+answer() { printf '\n@@%s %s %s\n%s\n@@%s done\n' "$N" "$1" "$lock" "$2" "$N"; }
 busy() {
   rm -f "$lock/.$N" 2>/dev/null
-  printf 'busy %s\n%s\n' "$lock" "$1"
+  answer busy "$1"
   exit 0
 }
 if ! write "$1"; then
@@ -256,7 +257,7 @@ fi
 tries=0
 until write "$1" && ln "$lock/.$N" "$lock/holder" 2>/dev/null; do
   tries=$((tries + 1))
-  [ "$tries" -lt 20 ] || { echo "none $lock"; exit 1; }
+  [ "$tries" -lt 20 ] || { answer none ''; exit 1; }
   found=$(cat "$lock/holder" 2>/dev/null) || continue
   if alive "$found"; then busy "$found"; fi
   mv "$lock/holder" "$lock/.$N.stale" 2>/dev/null || continue
@@ -265,7 +266,7 @@ until write "$1" && ln "$lock/.$N" "$lock/holder" 2>/dev/null; do
 done
 trap release EXIT
 trap 'exit 0' HUP INT TERM
-echo "held $lock"
+answer held ''
 limit="timeout $2"
 command -v timeout >/dev/null 2>&1 || limit=
 while :; do
@@ -290,8 +291,8 @@ def push_script(action: Push, *, root: str, unpack: str) -> str:
 def lock_script(details: str, *, root: str, nonce: str, silence_s: int) -> str:
     """Return the script that holds the host's lock until its stdin ends or falls silent.
 
-    Its first line of output is ``held FOLDER``, ``busy FOLDER`` (then the holder's lines: number
-    of the process, since when, details) or ``none FOLDER`` where no lock can be made.
+    Between marks of the nonce it answers ``held FOLDER``, ``busy FOLDER`` (then the holder's
+    lines: number of the process, since when, details) or ``none FOLDER`` where there can be none.
     """
     words = (" ".join(details.split()), str(silence_s))
     return f"{root_line(root)}N={nonce}\nset -- {command(words)}\n{_LOCK}"

@@ -127,7 +127,11 @@ class SshRemote(ScriptedRemote):
         with self._opening:
             if self._line is not None and self._line.alive:
                 return self._line
-            self._line = self._fleet.lines.open(self._fleet.route(self.host))
+            try:
+                self._line = self._fleet.lines.open(self._fleet.route(self.host))
+            except ToolError as fault:
+                fault.host = self.host.name  # also where a gateway was at fault
+                raise
             return self._line
 
     def traffic(self) -> Traffic:

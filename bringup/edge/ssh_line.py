@@ -50,9 +50,10 @@ class Line:
     """An open, trusted and logged-in line to one endpoint."""
 
     def __init__(
-        self, endpoint: Endpoint, transport: HostTransport, stream: MeteredStream, meter: Meter
+        self, route: Route, transport: HostTransport, stream: MeteredStream, meter: Meter
     ) -> None:
-        self.endpoint = endpoint
+        self.route = route
+        self.endpoint = route[-1]
         self.transport = transport
         self._stream = stream
         self._meter = meter
@@ -177,7 +178,7 @@ class Lines:
             stream.abort()
             transport.close()
             raise
-        line = Line(endpoint, transport, stream, meter)
+        line = Line(route, transport, stream, meter)
         with self._lock:
             self._lines.append(line)
         return line

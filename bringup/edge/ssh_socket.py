@@ -12,6 +12,7 @@ import select
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import Protocol
 
 from ..core.errors import Unreachable
@@ -77,7 +78,7 @@ class MeteredStream:
     def abort(self) -> None:
         """End the stream for good; wakes whoever waits on it, in any thread."""
         if self._tcp is None:
-            self._stream.close()
+            self.close()
             return
         try:
             self._tcp.shutdown(socket.SHUT_RDWR)
@@ -86,7 +87,8 @@ class MeteredStream:
 
     def close(self) -> None:
         self._closed = True
-        self._stream.close()
+        with suppress(OSError, EOFError):  # a channel whose own line is gone cannot say goodbye
+            self._stream.close()
 
 
 def dial(
