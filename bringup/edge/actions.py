@@ -32,6 +32,7 @@ SILENCE_S = 90
 """A lock's holder hears a beat every `BEAT_S`; after `SILENCE_S` without one it lets go."""
 
 LOCK_ANSWER_S = 30
+FINISH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +82,27 @@ class ScriptedRemote(ABC):
     def start(self, script: str) -> Session:
         """Execute a script that ends when its input does."""
 
+    def _perform(self, call: Call) -> Result:
+        """Execute a script; raise CommandFailed where sudo did not let it begin."""
+        result = self.exchange(call)
+        fault = failures.of_sudo(self.host.name, self.host.login.user, result)
+        if self.host.login.sudo and fault is not None:
+            raise fault
+        return result
+
     def read(self, script: str, *, seconds: float) -> Result:
         """Run a script that only reads, in one round trip."""
         program = script.encode()
         if len(program) < LIMIT_BYTES:
-            return self.exchange(Call(script, seconds))
-        return self.exchange(Call("exec sh -s", seconds, _pieces(program), len(program)))
+            return self._perform(Call(script, seconds))
+        return self._perform(Call("exec sh -s", seconds, _pieces(program), len(program)))
 
     def run(self, action: Run, *, on_line: Callable[[str], None] | None = None) -> Result:
         """Run one command; its exit code is data, 124 where it ran out of time."""
         self._see_lock()
         script = hostscripts.run_script(action, root=self.host.root)
         pieces = _pieces(action.input) if action.input else ()
-        result = self.exchange(Call(script, action.seconds, pieces, len(action.input), on_line))
+        result = self._perform(Call(script, action.seconds, pieces, len(action.input), on_line))
         ran_out = result.exit in {137, 143} and result.seconds >= action.seconds
         return replace(result, exit=124) if ran_out else result
 
@@ -110,7 +119,7 @@ class ScriptedRemote(ABC):
             check_target(file.path.path)
         nonce = secrets.token_hex(6)
         script = hostscripts.write_script(files, root=self.host.root, nonce=nonce)
-        result = self.exchange(Call(script, WRITE_S, tar_of(files), tar_size(files)))
+        result = self._perform(Call(script, WRITE_S, tar_of(files), tar_size(files)))
         if result.exit != 0:
             raise failures.of_write(self.host.name, files, result)
 
@@ -130,7 +139,7 @@ class ScriptedRemote(ABC):
             ) from error
         script = hostscripts.push_script(action, root=self.host.root, unpack=unpack)
         stream = _counted(read_pieces(archive), on_bytes)
-        result = self.exchange(Call(script, action.seconds, stream, size))
+        result = self._perform(Call(script, action.seconds, stream, size))
         if result.exit != 0:
             raise failures.of_push(self.host.name, action, result)
 
@@ -151,8 +160,9 @@ class ScriptedRemote(ABC):
             with _beating(session):
                 yield
         finally:
-            self.held = None
-            session.finish(5.0)
+            if self.held is session:
+                self.held = None
+            session.finish(FINISH_S)
 
     def _see_lock(self) -> None:
         """Change nothing once a lock that we took is gone: somebody else may hold it by now."""
@@ -166,12 +176,20 @@ class ScriptedRemote(ABC):
     def _taken(self, answer: str) -> None:
         """Return when the answer says that the lock is ours; raise what it says otherwise."""
         first, _, rest = answer.partition("\n")
-        first = first.strip()
-        word, _, folder = first.partition(" ")
+        word, _, folder = first.strip().partition(" ")
         if word == "held":
             return
         if word == "busy":
             raise failures.of_lock(self.host.name, folder, rest)
+        refused = failures.of_sudo(self.host.name, self.host.login.user, Result(1, "", answer))
+        if self.host.login.sudo and refused is not None:
+            raise refused
+        if not answer:
+            raise Unreachable(
+                f"cannot lock {self.host.name}: no answer within {LOCK_ANSWER_S} s",
+                host=self.host.name,
+                remedy="see the host's load and its console, then run again",
+            )
         raise CommandFailed(
             f"cannot lock {self.host.name}: no lock can be made in {folder or '/run/lock'}",
             ran="mkdir",

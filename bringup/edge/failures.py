@@ -115,6 +115,33 @@ def cause_of(kind: str, result: Result) -> Cause:
     return by_text or _BY_KIND.get(kind, _ELSE)
 
 
+def of_sudo(host: str, user: str, result: Result) -> CommandFailed | None:
+    """Return the error when it was sudo that spoke, and not the command it was to run."""
+    first = result.stderr.lstrip().partition("\n")[0]
+    if result.stdout or not re.match(r"sudo:|Sorry, |\S+: .*exec: sudo:|sh: .*sudo: not", first):
+        return None
+    why, remedy = _sudo_fault(first, user or "the login")
+    return CommandFailed(
+        f"cannot become root on {host}: {why}",
+        ran="sudo -n sh",
+        exit_code=result.exit,
+        said=result.tail(3),
+        host=host,
+        remedy=remedy,
+    )
+
+
+def _sudo_fault(said: str, user: str) -> tuple[str, str]:
+    allow = f"visudo: {user} ALL=(root) NOPASSWD: ALL"
+    if "not found" in said:
+        return "sudo is not installed there", "log in as root (user: root), or install sudo"
+    if "tty" in said and "password" not in said:
+        return "sudo wants a terminal", f"visudo: Defaults:{user} !requiretty"
+    if re.search("not in the sudoers|not allowed|may not run", said):
+        return f"sudo does not let {user} run sh", allow
+    return "sudo asks for a password", f"allow it without one ({allow}), or log in as root"
+
+
 def of_lock(host: str, folder: str, holder: str) -> LockHeld:
     """Return the error of a lock that somebody else holds, from the lines of its holder."""
     identity, since, details = (*holder.strip().split("\n", 2), "", "", "")[:3]

@@ -56,15 +56,17 @@ class LocalRemote(ScriptedRemote):
     def start(self, script: str) -> Session:
         """Execute a script that ends when its input does."""
         shipment = hostscripts.unbounded(script, sudo=self.host.login.sudo)
-        return _LocalSession(self._process(shipment.words))
+        return _LocalSession(self._process(shipment.words, subprocess.STDOUT))
 
-    def _process(self, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    def _process(
+        self, words: tuple[str, ...], stderr: int = subprocess.PIPE
+    ) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=stderr,
                 start_new_session=True,
             )
         except OSError as error:

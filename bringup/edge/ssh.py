@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..core.errors import CommandFailed, ToolError, UsageError
+from ..core.errors import ToolError, UsageError
 from ..core.host import Host
 from ..core.remote import Result, Traffic
 from . import hostscripts
@@ -111,11 +111,7 @@ class SshRemote(ScriptedRemote):
             input_bytes=call.input_bytes,
             sudo=self.host.login.sudo,
         )
-        line = self.line()
-        result = line.exchange(shipment, call, seconds, self._fleet.options.cap_bytes)
-        if self.host.login.sudo:
-            check_sudo(self.host, line.endpoint.user, result)
-        return result
+        return self.line().exchange(shipment, call, seconds, self._fleet.options.cap_bytes)
 
     def start(self, script: str) -> Session:
         """Run a script that ends when its input does: the lock's holder."""
@@ -145,33 +141,3 @@ class SshRemote(ScriptedRemote):
 
         target = self._fleet.route(self.host)[-1]
         return HostConnection(self.line, host=target.address, user=target.user, port=target.port)
-
-
-def check_sudo(host: Host, user: str, result: Result) -> None:
-    """Raise CommandFailed when it was sudo that spoke, and not the command."""
-    first = result.stderr.lstrip().partition("\n")[0]
-    if result.stdout or not first.startswith(("sudo:", "Sorry,", "sh: 1: exec: sudo:")):
-        return
-    why, remedy = sudo_fault(first, user)
-    raise CommandFailed(
-        f"cannot become root on {host.name}: {why}",
-        ran="sudo -n sh",
-        exit_code=result.exit,
-        said=result.tail(3),
-        host=host.name,
-        remedy=remedy,
-    )
-
-
-def sudo_fault(said: str, user: str) -> tuple[str, str]:
-    """Return what sudo's first line means, and what to do about it."""
-    if "not found" in said:
-        return "sudo is not installed there", "log in as root (user: root), or install sudo"
-    if ("tty" in said or "terminal" in said) and "password" not in said:
-        return "sudo wants a terminal", f"visudo: Defaults:{user} !requiretty"
-    if "not in the sudoers" in said or "not allowed" in said or "may not run" in said:
-        return f"sudo does not let {user} run sh", f"visudo: {user} ALL=(root) NOPASSWD: ALL"
-    return (
-        "sudo asks for a password",
-        f"allow it without one (visudo: {user} ALL=(root) NOPASSWD: ALL), or log in as root",
-    )

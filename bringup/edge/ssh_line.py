@@ -80,9 +80,11 @@ class Line:
         """Run a command that ends when its input does."""
         self._meter.commands += 1
         try:
-            return ChannelSession(ssh_exec.begin(self.transport, shipment, self.abort))
+            channel = ssh_exec.begin(self.transport, shipment, self.abort)
         except Lost as lost:
             raise self._lost(lost, 0.0) from lost
+        channel.set_combine_stderr(True)
+        return ChannelSession(channel)
 
     def forward(self, endpoint: Endpoint) -> paramiko.Channel:
         """Return a stream to an endpoint beyond this one; raises Unreachable."""

@@ -57,7 +57,9 @@ def test_include_and_match_mean_what_they_mean_to_ssh(config: Path, tmp_path: Pa
 
 
 def test_proxy_jump_becomes_hops_with_users_and_ports_of_their_own(config: Path) -> None:
-    config.write_text("Host h1\n ProxyJump ann@gate1:2201,ben@gate2\nHost gate2\n HostName g2.lan\n")
+    config.write_text(
+        "Host h1\n ProxyJump ann@gate1:2201,ben@gate2\nHost gate2\n HostName g2.lan\n"
+    )
     hops = route(Login("h1", user="root"), config)
     assert [(hop.user, hop.address, hop.port) for hop in hops] == [
         ("ann", "gate1", 2201), ("ben", "g2.lan", 22), ("root", "h1", 22),
@@ -77,8 +79,8 @@ def test_proxy_jump_none_goes_straight(config: Path) -> None:
 def test_gateway_of_the_inventory_replaces_proxy_jump(config: Path) -> None:
     config.write_text("Host h1\n ProxyJump theirs\n")
     login = Login("h1", gateway=(Login("ours", port=2222, user="ann"),))
-    assert [(h.user, h.address) for h in route(login, config)][0] == ("ann", "ours")
-    assert len(route(login, config)) == 2
+    hops = [(hop.user, hop.address) for hop in route(login, config)]
+    assert hops == [("ann", "ours"), (getpass.getuser(), "h1")]
 
 
 def test_jumps_in_circles_are_an_error(config: Path) -> None:
@@ -174,7 +176,7 @@ def test_ssh_is_asked_once_for_each_name(config: Path, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def no_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ssh_config.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
 
 
 @pytest.mark.usefixtures("no_ssh")

@@ -29,9 +29,7 @@ def nothing(tmp_path: Path) -> Path:
     return tmp_path / "known"
 
 
-def test_host_is_reached_through_a_gateway(
-    sshd: Sshd, make_sshd: MakeSshd, nothing: Path
-) -> None:
+def test_host_is_reached_through_a_gateway(sshd: Sshd, make_sshd: MakeSshd, nothing: Path) -> None:
     gate = make_sshd()
     host = Host("h1", login(sshd, gateway=(login(gate),)))
     assert ask(host, nothing) == "ready\n"
@@ -94,7 +92,7 @@ def test_refusing_gateway_names_the_gateway_for_every_host(sshd: Sshd, nothing: 
     hosts = {name: Host(name, login(sshd, gateway=(gate,))) for name in ("h1", "h2")}
     with SshFleet(hosts, SshOptions(known_hosts=nothing, use_ssh_config=False)) as fleet:
         for name in hosts:
-            with pytest.raises(Unreachable, match="cannot reach gateway .*refused") as caught:
+            with pytest.raises(Unreachable, match=r"cannot reach gateway .*refused") as caught:
                 fleet.remote(name).read("true", seconds=60)
             assert caught.value.host == name
 
@@ -113,6 +111,6 @@ def test_gateway_that_forbids_forwarding_is_said(
 ) -> None:
     gate = make_sshd("AllowTcpForwarding=no")
     host = Host("h1", login(sshd, gateway=(login(gate),)))
-    with pytest.raises(Unreachable, match="through gateway .*prohibited") as caught:
+    with pytest.raises(Unreachable, match=r"through gateway .*prohibited") as caught:
         ask(host, nothing)
     assert "AllowTcpForwarding" in caught.value.remedy

@@ -92,7 +92,7 @@ def test_key_in_its_usual_place_is_found_when_nobody_named_one(sshd: Sshd, tmp_p
 
 def test_server_that_takes_no_keys_is_said(make_sshd: MakeSshd) -> None:
     sshd = make_sshd("PubkeyAuthentication=no", "PasswordAuthentication=yes")
-    with pytest.raises(Unreachable, match="the server takes .*password.* only"):
+    with pytest.raises(Unreachable, match=r"the server takes .*password.* only"):
         ask(sshd.host(), sshd.known_hosts)
 
 

@@ -120,9 +120,7 @@ def test_server_with_two_keys_is_asked_for_the_known_one(
     assert ask(sshd.host(), known) == "ready\n"
 
 
-def test_key_of_a_kind_not_known_counts_as_changed(
-    sshd: Sshd, known: Path, tmp_path: Path
-) -> None:
+def test_key_of_a_kind_not_known_counts_as_changed(sshd: Sshd, known: Path, tmp_path: Path) -> None:
     ecdsa = keys.make_key(tmp_path / "ecdsa", kind="ecdsa")
     known.write_text(f"{name(sshd)} {keys.public(ecdsa)}\n")
     with pytest.raises(Unreachable, match="has changed: known is ECDSA"):
@@ -214,13 +212,16 @@ def test_lines_that_make_no_sense_are_passed_over(text: str) -> None:
     assert list(read_lines(text, "file")) == []
 
 
-def test_each_file_is_read_once_for_all_hosts(
-    known: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_file_is_read_once_for_all_hosts(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known.write_text(f"h1,h2 ssh-ed25519 {BLOB}\n")
     reads: list[str] = []
     real = ssh_keys._text
-    monkeypatch.setattr(ssh_keys, "_text", lambda file: reads.append(file) or real(file))
+
+    def text(file: str) -> str:
+        reads.append(file)
+        return real(file)
+
+    monkeypatch.setattr(ssh_keys, "_text", text)
     book = KnownHosts()
     base = Endpoint("h1", "h1", 22, "root", known_hosts=(str(known),))
     for address in ("h1", "h2", "h1"):
