@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from ..core.errors import CommandFailed
 from ..core.reading import Known, Reading, Unknown
@@ -87,6 +89,34 @@ class Engine:
         """Take a name away; the image stays while it has another. A missing name is fine."""
         self.run("image", "rm", "--no-prune", reference)
 
+    def make_folder(self) -> str:
+        """Make a private temporary folder beside the engine; raises CommandFailed."""
+        made = self.remote.run(Run(("mktemp", "-d")))
+        folder = made.stdout.strip()
+        if made.exit != 0 or not folder.startswith("/"):
+            raise CommandFailed(
+                "cannot make a temporary folder", ran="mktemp -d", exit_code=made.exit,
+                said=made.tail(), host=self.name,
+            )  # fmt: skip
+        return folder
+
+    def remove_folder(self, folder: str) -> None:
+        self.remote.run(Run(("rm", "-rf", folder)))
+
+    def save(self, reference: str, path: Path) -> None:
+        """Write a gzip archive of an image to a file of this machine, whose engine it must be."""
+        with path.open("wb") as file:
+            saving = subprocess.Popen((*self.words, "save", reference), stdout=subprocess.PIPE)
+            packed = subprocess.run(("gzip", "-1"), stdin=saving.stdout, stdout=file, check=False)
+            code = saving.wait() or packed.returncode
+        if code != 0:
+            raise CommandFailed(
+                f"cannot save {reference}: exit {code}",
+                ran=f"{' '.join(self.words)} save {reference}",
+                exit_code=code,
+                host=self.name,
+            )
+
     def version(self) -> Reading[str]:
         """Return the version of the engine's server, which also shows that it answers."""
         result = self.run("version", "--format", "{{json .}}", seconds=30)
@@ -150,10 +180,7 @@ class Engine:
         on_line: OnLine | None,
     ) -> Result:
         """Podman and buildah read no tar from standard input: unpack it, build, clean up."""
-        made = self.remote.run(Run(("mktemp", "-d")))
-        folder = made.stdout.strip()
-        if made.exit != 0 or not folder.startswith("/"):
-            return made
+        folder = self.make_folder()
         try:
             unpacked = self.remote.run(Run(("tar", "-x", "-C", folder), 600, input=context))
             if unpacked.exit != 0:
@@ -164,7 +191,7 @@ class Engine:
                 *options, folder, seconds=seconds, on_line=on_line,
             )  # fmt: skip
         finally:
-            self.remote.run(Run(("rm", "-rf", folder)))
+            self.remove_folder(folder)
 
     def ask(
         self,

@@ -8,7 +8,9 @@ through a path file, metadata beside the other packages.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -21,6 +23,7 @@ from pathlib import Path
 CACHE = Path(os.environ.get("BRINGUP_TEST_CACHE", "~/.cache/bringup-tests")).expanduser()
 WHEELS = ("sglang==0.5.18", "ai-dynamo==1.3.0.post1", "ai-dynamo-runtime==1.3.0.post1")
 LEFT_OUT = re.compile(r"/(site-packages|tests?|idlelib|tkinter|turtledemo|config-[^/]*)(/|$)|pyc")
+NOISE, ZEROS = 48_000_000, 290_000_000
 SOURCE = "sgl-workspace/sglang/python"
 
 
@@ -52,6 +55,7 @@ def base_tree() -> Path:
             _add_python(tar)
             _add_busybox(tar)
             _add_engine(tar)
+            _add_ballast(tar)
         staged.rename(path)
     return path
 
@@ -100,6 +104,12 @@ def _add_engine(tar: tarfile.TarFile) -> None:
     _add_text(tar, f"{site}/__editable__.sglang.pth", f"/{SOURCE}\n")
 
 
+def _add_ballast(tar: tarfile.TarFile) -> None:
+    """Bring the base over 500 MB: some bytes that do not compress, many that do."""
+    _add_bytes(tar, "opt/ballast/noise", random.Random(1).randbytes(NOISE))
+    _add_bytes(tar, "opt/ballast/zeros", bytes(ZEROS))
+
+
 def _add_wheel(tar: tarfile.TarFile, wheel: Path, onto: str, only: object = None) -> None:
     with zipfile.ZipFile(wheel) as archive:
         for name in sorted(archive.namelist()):
@@ -113,8 +123,6 @@ def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
 
 
 def _add_bytes(tar: tarfile.TarFile, name: str, body: bytes) -> None:
-    import io
-
     info = tarfile.TarInfo(name)
     info.size, info.mode = len(body), 0o644
     tar.addfile(info, io.BytesIO(body))

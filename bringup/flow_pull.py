@@ -1,0 +1,170 @@
+"""Have a host's engine pull, detached from our line: it goes on while the line is down."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .core.errors import CommandFailed, ToolError, Unreachable
+from .core.remote import Tunnels
+from .core.steps import Run
+from .core.words import HostPath, Secret
+from .edge.engine import Engine
+
+POLL_S = 0.5
+REOPEN_S = 2.0
+"""Seconds before a dropped line is opened again. Docker retries a layer five times, in growing
+waits of 5 s and more, and resumes it (https://github.com/moby/moby/blob/v20.10.24/distribution/
+xfer/download.go), so the tunnel must be back within seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Credentials for a registry."""
+
+    user: str
+    password: Secret
+
+
+# Fixed texts: values come as arguments. `setsid` takes the pull out of our session's group, so
+# that it survives the end of the line that started it.
+_START = r"""
+d=$1 ref=$2; shift 2
+mkdir -p "$d" || exit
+if [ -f "$d/pid" ] && kill -0 "$(cat "$d/pid")" 2>/dev/null && [ "$(cat "$d/ref")" = "$ref" ]; then
+  echo "still pulling"; exit 0
+fi
+rm -f "$d/rc"; printf '%s\n' "$ref" >"$d/ref"
+setsid nohup sh -c 'd=$1 ref=$2; shift 2; echo $$ >"$d/pid"
+  "$@" pull "$ref" >"$d/log" 2>&1; echo $? >"$d/rc"' sh "$d" "$ref" "$@" \
+  </dev/null >/dev/null 2>&1 &
+"""
+_STATE = r"""
+d=$1
+if [ -f "$d/rc" ]; then echo "ended $(cat "$d/rc")"; else echo running; fi
+tail -n 40 "$d/log" 2>/dev/null
+"""
+_PORT = 'cat "$1/port" 2>/dev/null || echo 0'
+_KEEP_PORT = 'mkdir -p "$1" && printf "%s\\n" "$2" >"$1/port"'
+
+
+def pull(
+    engine: Engine,
+    reference: str,
+    folder: HostPath,
+    *,
+    keep_as: str,
+    tunnel_to: int = 0,
+    login: Login | None = None,
+    reopens: int = 5,
+    on_state: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Pull a reference, in which PORT stands for the tunnel's port on the host, and name it.
+
+    Raises CommandFailed when the engine refuses, Unreachable when the line stays down.
+    """
+    port = _last_port(engine, folder)
+    for left in reversed(range(reopens + 1)):
+        try:
+            with _tunnel(engine, tunnel_to, port) as port:
+                named = reference.replace("PORT", str(port))
+                _keep_port(engine, folder, port)
+                _pull_once(engine, named, folder, login, on_state)
+                engine.tag(named, keep_as)
+                return engine.untag(named)
+        except Unreachable:
+            if not left:
+                raise
+            on_state("the line dropped; the engine goes on, opening it again")
+            time.sleep(REOPEN_S)
+    return None
+
+
+@contextlib.contextmanager
+def _tunnel(engine: Engine, to_port: int, host_port: int) -> Iterator[int]:
+    if not to_port:
+        yield 0
+        return
+    if not isinstance(engine.remote, Tunnels):
+        raise ToolError(f"cannot open a tunnel to {engine.name}: this line carries none")
+    with engine.remote.tunnel(to_port=to_port, host_port=host_port) as port:
+        yield port
+
+
+def _last_port(engine: Engine, folder: HostPath) -> int:
+    """Return the port of an earlier try: an engine that still retries knows no other."""
+    said = engine.remote.run(Run(("sh", "-c", _PORT, "sh", folder))).stdout.strip()
+    return int(said) if said.isdecimal() else 0
+
+
+def _keep_port(engine: Engine, folder: HostPath, port: int) -> None:
+    engine.remote.run(Run(("sh", "-c", _KEEP_PORT, "sh", folder, str(port))))
+
+
+def _pull_once(
+    engine: Engine,
+    reference: str,
+    folder: HostPath,
+    login: Login | None,
+    on_state: Callable[[str], None],
+) -> None:
+    with logged_in(engine, login, reference) as more:
+        started = engine.remote.run(
+            Run(("sh", "-c", _START, "sh", folder, reference, *engine.words, *more))
+        )
+        if started.exit != 0:
+            raise _failed(engine, reference, started.exit, started.tail())
+        state = _wait(engine, folder, on_state)
+    code, _, log = state.partition("\n")
+    if code != "ended 0":
+        number = code.removeprefix("ended ")
+        raise _failed(engine, reference, int(number) if number.isdecimal() else 1, log)
+    engine.remote.run(Run(("rm", "-rf", folder)))
+
+
+def _wait(engine: Engine, folder: HostPath, on_state: Callable[[str], None]) -> str:
+    """Follow a pull until it ends; return its state and the end of its log."""
+    last = ""
+    while True:
+        said = engine.remote.run(Run(("sh", "-c", _STATE, "sh", folder))).stdout
+        lines = said.splitlines()
+        if lines and lines[0].startswith("ended"):
+            return said
+        done = sum("Pull complete" in line or "Already exists" in line for line in lines)
+        text = f"pulling: {done} layers done"
+        if text != last:
+            on_state(text)
+            last = text
+        time.sleep(POLL_S)
+
+
+def _failed(engine: Engine, reference: str, code: int, log: str) -> CommandFailed:
+    return CommandFailed(
+        f"cannot pull {reference} on {engine.name}: exit {code}",
+        ran=f"{' '.join(engine.words)} pull {reference}",
+        exit_code=code,
+        said="\n".join(log.strip().splitlines()[-10:]),
+        remedy="run the same command again; layers that are there are not pulled twice",
+    )
+
+
+@contextlib.contextmanager
+def logged_in(engine: Engine, login: Login | None, reference: str) -> Iterator[tuple[str, ...]]:
+    """Give the words that make an engine command use a login, which is gone afterwards."""
+    if login is None:
+        yield ()
+        return
+    folder = engine.make_folder()
+    words = ("--config", folder)
+    server = reference.partition("/")[0]
+    try:
+        engine.do(
+            *words, "login", "--username", login.user, "--password-stdin", server,
+            why=f"cannot log in to {server} as {login.user}",
+            stdin=login.password.reveal.encode(),
+        )  # fmt: skip
+        yield words
+    finally:
+        engine.remove_folder(folder)
