@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .core.errors import CommandFailed, ToolError, Unreachable
-from .core.remote import Tunnels
+from .core.remote import Tunnel, Tunnels
 from .core.steps import Run
 from .core.words import HostPath, Secret
 from .edge.engine import Engine
+
+OnState = Callable[[str], None]
 
 POLL_S = 0.5
 REOPEN_S = 2.0
@@ -55,42 +57,52 @@ def pull(
     reference: str,
     folder: HostPath,
     *,
-    keep_as: str,
     tunnel_to: int = 0,
     login: Login | None = None,
     reopens: int = 5,
-    on_state: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Pull a reference, in which PORT stands for the tunnel's port on the host, and name it.
+    on_state: OnState = lambda _: None,
+) -> str:
+    """Pull a reference, in which PORT stands for the tunnel's port; return its name on the host.
 
     Raises CommandFailed when the engine refuses, Unreachable when the line stays down.
     """
     port = _last_port(engine, folder)
     for left in reversed(range(reopens + 1)):
         try:
-            with _tunnel(engine, tunnel_to, port) as port:
+            with _tunnel(engine, tunnel_to, port) as tunnel:
+                port = tunnel.port if tunnel else 0
                 named = reference.replace("PORT", str(port))
                 _keep_port(engine, folder, port)
-                _pull_once(engine, named, folder, login, on_state)
-                engine.tag(named, keep_as)
-                return engine.untag(named)
+                _pull_once(engine, named, folder, login, _watched(tunnel, on_state))
+                return named
         except Unreachable:
             if not left:
                 raise
             on_state("the line dropped; the engine goes on, opening it again")
             time.sleep(REOPEN_S)
-    return None
+    raise AssertionError("the last try returns or raises")
 
 
 @contextlib.contextmanager
-def _tunnel(engine: Engine, to_port: int, host_port: int) -> Iterator[int]:
+def _tunnel(engine: Engine, to_port: int, host_port: int) -> Iterator[Tunnel | None]:
     if not to_port:
-        yield 0
+        yield None
         return
     if not isinstance(engine.remote, Tunnels):
         raise ToolError(f"cannot open a tunnel to {engine.name}: this line carries none")
-    with engine.remote.tunnel(to_port=to_port, host_port=host_port) as port:
-        yield port
+    with engine.remote.tunnel(to_port=to_port, host_port=host_port) as tunnel:
+        yield tunnel
+
+
+def _watched(tunnel: Tunnel | None, on_state: OnState) -> OnState:
+    """Also look after the tunnel: a remote makes its line anew, but not what hung on it."""
+
+    def tell(text: str) -> None:
+        if tunnel is not None and not tunnel.alive:
+            raise Unreachable("cannot go on pulling: the line that carried the tunnel dropped")
+        on_state(text)
+
+    return tell
 
 
 def _last_port(engine: Engine, folder: HostPath) -> int:
@@ -108,7 +120,7 @@ def _pull_once(
     reference: str,
     folder: HostPath,
     login: Login | None,
-    on_state: Callable[[str], None],
+    on_state: OnState,
 ) -> None:
     with logged_in(engine, login, reference) as more:
         started = engine.remote.run(
@@ -124,19 +136,15 @@ def _pull_once(
     engine.remote.run(Run(("rm", "-rf", folder)))
 
 
-def _wait(engine: Engine, folder: HostPath, on_state: Callable[[str], None]) -> str:
+def _wait(engine: Engine, folder: HostPath, on_state: OnState) -> str:
     """Follow a pull until it ends; return its state and the end of its log."""
-    last = ""
     while True:
         said = engine.remote.run(Run(("sh", "-c", _STATE, "sh", folder))).stdout
         lines = said.splitlines()
         if lines and lines[0].startswith("ended"):
             return said
         done = sum("Pull complete" in line or "Already exists" in line for line in lines)
-        text = f"pulling: {done} layers done"
-        if text != last:
-            on_state(text)
-            last = text
+        on_state(f"pulling: {done} layers done")
         time.sleep(POLL_S)
 
 

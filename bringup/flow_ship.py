@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .core.errors import Blocked, ToolError, VerifyFailed
 from .core.event import Event, Listen, ignore
-from .core.reading import Absent, Known, Reading, Unknown
+from .core.reading import Absent, Known, Unknown
 from .core.remote import Remote, Tunnels
 from .core.script import compose, seconds_for, split
 from .core.words import HostPath
-from .edge import host_images, registry
+from .edge import cargo_stream, host_images, registry
 from .edge.cargo_stream import Stream, file_stream, layers_stream
 from .edge.engine import Engine
 from .edge.registry import Registry, Stored
-from .flow_image import keep_name
 from .flow_pull import Login, logged_in, pull
-from .flow_upload import load_parts, upload
+from .flow_upload import Finish, Source, finish, upload
 from .image.facts import ImageFacts
 from .image.record import kept_name
-from .image.route import Cargo, HostImages, Route, Way, route
+from .image.route import Cargo, HostImages, Route, Way, human, route
 
 STAGE = "/var/lib/bringup/images"
 
@@ -43,6 +43,7 @@ class Shipping:
     folder: Path  # the state folder: the registry lives below it
     engine: tuple[str, ...] = ("docker",)
     engines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    roots: Mapping[str, str] = field(default_factory=dict)  # `root:` of hosts that have one
     limit: int = 4
     way: Way | None = None  # the operator's word
     own_registry: str = ""  # host[:port]/path of the inventory
@@ -78,33 +79,53 @@ class Shipment:
         return tuple(a for a in self.arrived.values() if a.error is not None)
 
 
-def plan_shipment(shipping: Shipping, cargo: Cargo) -> dict[str, Route]:
-    """Return by which way each host would get the image; reads only."""
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One host before its part of a shipment: what it holds, and by which way the image comes."""
+
+    there: HostImages
+    route: Route
+
+    @property
+    def images(self) -> tuple[ImageFacts, ...]:
+        return self.there.images.value if isinstance(self.there.images, Known) else ()
+
+
+def plan_shipment(shipping: Shipping, cargo: Cargo) -> dict[str, Planned]:
+    """Return by which way each host would get the image; reads only, a trip a host."""
     with ThreadPoolExecutor(max_workers=max(1, shipping.limit * 4)) as pool:
         answers = {
-            host: pool.submit(look_at, remote, shipping.engine_of(host).words, shipping.stage)
+            host: pool.submit(
+                look_at,
+                remote,
+                shipping.engine_of(host).words,
+                shipping.stage,
+                root=shipping.roots.get(host, "/"),
+            )
             for host, remote in shipping.hosts.items()
         }
         return {
-            host: _route(shipping, host, cargo, answer.result()) for host, answer in answers.items()
+            host: _planned(shipping, host, cargo, answer.result())
+            for host, answer in answers.items()
         }
 
 
-def _route(shipping: Shipping, host: str, cargo: Cargo, there: HostImages) -> Route:
-    return route(
+def _planned(shipping: Shipping, host: str, cargo: Cargo, there: HostImages) -> Planned:
+    found = route(
         host, cargo, there,
         tunnels=isinstance(shipping.hosts[host], Tunnels),
         own_registry=bool(shipping.own_registry),
         forced=shipping.way,
     )  # fmt: skip
+    return Planned(there, found)
 
 
-def look_at(remote: Remote, engine: tuple[str, ...], stage: str) -> HostImages:
+def look_at(remote: Remote, engine: tuple[str, ...], stage: str, *, root: str = "/") -> HostImages:
     """Return what a host's engine holds; one trip. A host that cannot be reached is unknown."""
     questions = host_images.asks(engine, HostPath(stage))
     nonce = secrets.token_hex(8)
     try:
-        script = compose(questions, nonce=nonce)
+        script = compose(questions, nonce=nonce, root=root)
         said = remote.read(script, seconds=seconds_for(questions))
     except ToolError as error:
         gone: Unknown = Unknown(error.message)
@@ -152,16 +173,16 @@ def _source_image(source: Engine, reference: str) -> ImageFacts:
 def ship(shipping: Shipping, reference: str) -> Shipment:
     """Carry an image to every host and give it its name there; one host's failure is its own.
 
-    Raises Blocked when the source does not have it, VerifyFailed when hosts end with other IDs.
+    Raises Blocked when the source does not have the image.
     """
     with loaded(shipping, reference) as (cargo, local, stored), tempfile.TemporaryDirectory() as t:
-        routes = plan_shipment(shipping, cargo)
-        for planned in routes.values():
-            shipping.listen(Event(planned.host, "ship", str(planned)))
+        plans = plan_shipment(shipping, cargo)
+        for planned in plans.values():
+            shipping.listen(Event(planned.route.host, "ship", str(planned.route)))
         carrier = _Carrier(shipping, cargo, local, stored, Path(t))
-        carrier.prepare(routes.values())
+        carrier.prepare(plans.values())
         with ThreadPoolExecutor(max_workers=max(1, shipping.limit)) as pool:
-            jobs = {host: pool.submit(carrier.carry, routes[host]) for host in routes}
+            jobs = {host: pool.submit(carrier.carry, plan) for host, plan in plans.items()}
             arrived = {host: job.result() for host, job in jobs.items()}
     return Shipment(cargo, arrived)
 
@@ -176,103 +197,144 @@ class _Carrier:
     stored: Stored | None
     scratch: Path
     archive: Stream | None = None
+    packing: Source = Source.GZIP
 
-    def prepare(self, routes: Iterable[Route]) -> None:
+    def prepare(self, plans: Collection[Planned]) -> None:
         """Make once what several hosts will need: an archive, or the push to an own registry."""
-        ways = {planned.way for planned in routes if not planned.trouble}
-        if Way.ARCHIVE in ways:
-            self.archive = save_archive(self.shipping.source, self.cargo, self.scratch)
-        if Way.REGISTRY in ways:
+        able = [planned for planned in plans if not planned.route.trouble]
+        packed = [planned.there for planned in able if planned.route.way is Way.ARCHIVE]
+        if packed:
+            modern = all(there.zstd for there in packed) and shutil.which("zstd") is not None
+            self.packing = Source.ZSTD if modern else Source.GZIP
+            self.archive = save_archive(
+                self.shipping.source, self.cargo, self.scratch, self.packing.value
+            )
+        if any(planned.route.way is Way.REGISTRY for planned in able):
             push_to(self.shipping, self.cargo)
 
-    def carry(self, planned: Route) -> Arrived:
+    def carry(self, planned: Planned) -> Arrived:
         """Carry to one host; whatever goes wrong is in the result."""
-        began = time.monotonic()
-        host, sent = planned.host, 0
+        began, host = time.monotonic(), planned.route.host
+        sent, identity = Sent(0, HostPath("/nowhere"), Source.NOTHING), ""
         try:
-            if planned.trouble:
-                raise Blocked(
-                    f"cannot ship {self.cargo.reference} to {host}: {planned.trouble}",
-                    host=host,
-                    remedy=f"bringup image.prune --host {host} frees what older images take"
-                    if "free" in planned.trouble
-                    else f"bringup probe --host {host}",
-                )
-            engine = self.shipping.engine_of(host)
-            sent = self.send(planned, engine)
-            identity = self.name(engine)
+            refuse_trouble(self.cargo, planned.route)
+            if planned.route.way is not Way.SAME:
+                sent = self.send(planned)
+                identity = self.finish(planned, sent)
+            else:
+                identity = self.cargo.facts.id
+            if identity != self.cargo.facts.id:
+                raise other_identity(self.cargo, host, identity)
         except ToolError as error:
-            return Arrived(planned, "", sent, time.monotonic() - began, error.at(host=host))
-        self.say(host, f"{identity[:19]} is there", 1.0)
-        return Arrived(planned, identity, sent, time.monotonic() - began)
+            return Arrived(
+                planned.route, identity, sent.count, time.monotonic() - began, error.at(host=host)
+            )
+        self.say(host, f"{self.cargo.facts.short} is there as {self.cargo.reference}", 1.0)
+        return Arrived(planned.route, identity, sent.count, time.monotonic() - began)
 
-    def send(self, planned: Route, engine: Engine) -> int:
-        """Send what is missing; return the bytes that went out."""
-        match planned.way:
-            case Way.SAME | Way.NAMED:
-                return 0
+    def send(self, planned: Planned) -> Sent:
+        """Send what is missing."""
+        way, host = planned.route.way, planned.route.host
+        match way:
+            case Way.NAMED:
+                return Sent(0, self.folder("none"), Source.NOTHING, self.cargo.kept)
             case Way.LAYERS if self.stored is not None:
-                stream = layers_stream(self.stored, planned.present, self.cargo.kept)
-                return self.parts(planned, engine, stream)
+                stream = layers_stream(self.stored, planned.route.present, self.cargo.kept)
+                return self.parts(planned, stream, Source.PARTS)
             case Way.ARCHIVE if self.archive is not None:
-                return self.parts(planned, engine, self.archive)
+                return self.parts(planned, self.archive, self.packing)
             case Way.PULL if self.local is not None:
-                return self.pull(planned, engine, self.local)
+                name, _, tag = self.cargo.kept.rpartition(":")
+                return self.pull(planned, f"localhost:PORT/{name}:{tag}", self.local.port)
             case Way.REGISTRY:
-                reference = own_reference(self.shipping.own_registry, self.cargo)
-                pull(engine, reference, self.folder("pull"), keep_as=self.cargo.kept, login=self.shipping.login,
-                     on_state=lambda text: self.say(planned.host, text))  # fmt: skip
-                return planned.sends
-        raise ToolError(f"cannot ship by {planned.way.value}: there is no registry here")
+                return self.pull(planned, own_reference(self.shipping.own_registry, self.cargo), 0)
+        raise ToolError(
+            f"cannot ship to {host} by {way.value}: the controller has no registry",
+            remedy=f"apt-get install {registry.PROGRAM}, or ship by --way archive",
+        )
 
-    def parts(self, planned: Route, engine: Engine, stream: Stream) -> int:
-        folder = self.folder(stream.key)
-        sent = upload(
-            engine.remote, stream, folder, self.progress(planned.host),
+    def parts(self, planned: Planned, stream: Stream, source: Source) -> Sent:
+        """Send what needs to resume as parts, and a little along with the last command."""
+        if stream.size <= cargo_stream.PART and source is Source.PARTS:
+            body = b"".join(part.body for part in stream.parts())
+            return Sent(len(body), self.folder("none"), Source.HERE, body=body)
+        folder, host = self.folder(stream.key), planned.route.host
+        there = planned.there.staged.get(folder.path.rpartition("/")[2], frozenset())
+        count = upload(
+            self.shipping.hosts[host], stream, folder, there, self.progress(host),
             reopens=self.shipping.reopens,
         )  # fmt: skip
-        load_parts(engine, folder, packed=planned.way is Way.ARCHIVE)
-        return sent
+        return Sent(count, folder, source)
 
-    def pull(self, planned: Route, engine: Engine, local: Registry) -> int:
-        kept = self.cargo.kept.rpartition(":")
-        pull(
-            engine, f"localhost:PORT/{kept[0]}:{kept[2]}", self.folder("pull"),
-            keep_as=self.cargo.kept, tunnel_to=local.port, reopens=self.shipping.reopens,
-            on_state=lambda text: self.say(planned.host, text),
+    def pull(self, planned: Planned, reference: str, tunnel_to: int) -> Sent:
+        host, folder = planned.route.host, self.folder("pull")
+        engine = self.shipping.engine_of(host)
+        named = pull(
+            engine, reference, folder,
+            tunnel_to=tunnel_to, login=self.shipping.login, reopens=self.shipping.reopens,
+            on_state=lambda text: self.say(host, text),
         )  # fmt: skip
-        return planned.sends
+        engine.tag(named, self.cargo.kept)
+        engine.untag(named)
+        return Sent(planned.route.sends, folder, Source.NOTHING)
+
+    def finish(self, planned: Planned, sent: Sent) -> str:
+        """Move the name; the image that bears it now keeps a name of its own."""
+        reference = self.cargo.reference
+        old = next((image for image in planned.images if reference in image.tags), None)
+        name, _, tag = reference.rpartition(":")
+        old_kept = kept_name(name, tag, old.id) if old else "-"
+        bare = old is not None and old_kept not in old.tags
+        what = Finish(
+            sent.folder, self.cargo.facts.id, reference, sent.source, sent.kept,
+            body=sent.body, old=old.id if old and bare else "-", old_kept=old_kept,
+        )  # fmt: skip
+        engine = self.shipping.engine_of(planned.route.host)
+        return finish(engine, what, reopens=self.shipping.reopens)
 
     def folder(self, key: str) -> HostPath:
         return HostPath(f"{self.shipping.stage}/{self.cargo.facts.short}-{key}")
 
     def progress(self, host: str) -> Callable[[int, int], None]:
         def tell(done: int, total: int) -> None:
-            self.say(host, f"{done} of {total} bytes", done / total if total else 1.0)
+            self.say(host, f"{human(done)} of {human(total)}", done / total if total else 1.0)
 
         return tell
 
     def say(self, host: str, text: str, share: float | None = None) -> None:
         self.shipping.listen(Event(host, "ship", text, share))
 
-    def name(self, engine: Engine) -> str:
-        """Compare the ID, then move the name; the old image keeps one of its own."""
-        cargo = self.cargo
-        there = engine.image(cargo.facts.id)
-        if not isinstance(there, Known):
-            raise VerifyFailed(
-                f"cannot find {cargo.facts.id[:19]} on {engine.name} after it was sent",
-                said=_said(there),
-                remedy="run the same command again",
-            )
-        keep_name(engine, cargo.reference)
-        engine.tag(cargo.facts.id, cargo.kept)
-        engine.tag(cargo.facts.id, cargo.reference)
-        return there.value.id
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What goes out to a host: how many bytes, into which folder, and how to read them."""
+
+    count: int
+    folder: HostPath
+    source: Source
+    kept: str = "-"  # a name still to give
+    body: bytes = field(default=b"", repr=False)
 
 
-def _said(reading: Reading[ImageFacts]) -> str:
-    return reading.why if isinstance(reading, Unknown) else ""
+def refuse_trouble(cargo: Cargo, planned: Route) -> None:
+    """Raise Blocked for a host that cannot take the image."""
+    if not planned.trouble:
+        return
+    host = planned.host
+    full = "free" in planned.trouble
+    raise Blocked(
+        f"cannot ship {cargo.reference} to {host}: {planned.trouble}",
+        host=host,
+        remedy=f"bringup image.prune --host {host}" if full else f"bringup probe --host {host}",
+    )
+
+
+def other_identity(cargo: Cargo, host: str, found: str) -> VerifyFailed:
+    return VerifyFailed(
+        f"cannot accept {cargo.reference} on {host}: it is {found[:19]}, not {cargo.facts.id[:19]}",
+        host=host,
+        remedy=f"bringup image.rollback --host {host} restores the image before",
+    )
 
 
 def own_reference(own: str, cargo: Cargo) -> str:
@@ -288,8 +350,8 @@ def push_to(shipping: Shipping, cargo: Cargo) -> None:
         source.do(*words, "push", reference, why=f"cannot push {reference}", seconds=7200)
 
 
-def save_archive(source: Engine, cargo: Cargo, scratch: Path) -> Stream:
+def save_archive(source: Engine, cargo: Cargo, scratch: Path, packer: str) -> Stream:
     """Return a compressed archive of an image that this machine's engine has."""
-    path = scratch / "image.tar.gz"
-    source.save(cargo.kept, path)
-    return file_stream(path, f"archive-{cargo.facts.short}")
+    path = scratch / "image.packed"
+    source.save(cargo.kept, path, packer)
+    return file_stream(path, f"archive-{packer}")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import TypeVar
 
 from .core.errors import CommandFailed, Unreachable
 from .core.remote import Remote
@@ -11,6 +15,8 @@ from .core.steps import Run, Write
 from .core.words import HostPath, Word
 from .edge.cargo_stream import Stream
 from .edge.engine import Engine
+
+T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
 """Bytes that are there, bytes in all."""
@@ -20,60 +26,103 @@ REOPEN_S = 2.0
 
 
 def upload(
-    remote: Remote, stream: Stream, folder: HostPath, progress: Progress, *, reopens: int = 5
+    remote: Remote,
+    stream: Stream,
+    folder: HostPath,
+    there: Collection[str],
+    progress: Progress,
+    *,
+    reopens: int = 5,
 ) -> int:
-    """Send the parts that a folder lacks, in order; return the bytes that were sent.
+    """Send the parts that are not there yet, in order; return the bytes that were sent.
 
-    A dropped line is opened again up to `reopens` times in a row; raises Unreachable after that.
+    A part is written whole or not at all. A dropped line is opened again up to `reopens` times
+    in a row; raises Unreachable after that.
     """
-    there = _there(remote, folder)
     total, done, sent = stream.size, 0, 0
     for part in stream.parts():
         if part.name not in there:
             write = Write(HostPath(f"{folder}/{part.name}"), part.body, 0o600)
-            _again(lambda write=write: remote.write((write,)), reopens)  # type: ignore[misc]
+            again(partial(remote.write, (write,)), reopens)
             sent += len(part.body)
         done += len(part.body)
         progress(done, total)
     return sent
 
 
-def _there(remote: Remote, folder: HostPath) -> set[str]:
-    """Return the parts of an earlier try. A part is written whole or not at all."""
-    listed = remote.run(Run(("find", folder, "-name", "*.part"), 60, answers=(0, 1)))
-    return {line.rpartition("/")[2] for line in listed.stdout.splitlines()}
-
-
-def _again(act: Callable[[], None], reopens: int) -> None:
-    for left in reversed(range(reopens + 1)):
+def again(act: Callable[[], T], reopens: int) -> T:
+    """Do something that may be done twice, anew after each dropped line; raises the last one."""
+    for tried in range(reopens):
         try:
             return act()
         except Unreachable:
-            if not left:
-                raise
-            time.sleep(REOPEN_S * 2 ** (reopens - left))
-    return None
+            time.sleep(REOPEN_S * 2**tried)
+    return act()
 
 
-# Fixed text: the folder and the engine's words come as arguments.
-_LOAD = 'd=$1; shift; cat "$d"/*.part | "$@" load'
-_LOAD_PACKED = 'd=$1; shift; cat "$d"/*.part | gzip -dc | "$@" load'
+# Fixed text, one trip: take the parts, give the old image a name of its own, move the name, tell
+# the ID that it now stands for. Values come as arguments, "-" for none.
+_FINISH = r"""
+d=$1 from=$2 id=$3 kept=$4 ref=$5 old=$6 old_kept=$7; shift 7
+case $from in
+parts) cat "$d"/*.part | "$@" load ;;
+gzip | zstd) cat "$d"/*.part | "$from" -dc | "$@" load ;;
+here) "$@" load ;;
+esac >/dev/null || exit 91
+[ "$kept" = - ] || "$@" tag "$id" "$kept" || exit 92
+[ "$old" = - ] || "$@" tag "$old" "$old_kept" || exit 93
+"$@" tag "$id" "$ref" || exit 92
+"$@" image inspect --format "{{.Id}}" "$ref" || exit 92
+rm -rf "$d"
+"""
+_WHY = {
+    91: "cannot load what was sent",
+    92: "cannot find the image under its ID after it was sent",
+    93: "cannot keep a name for the old image",
+}
 
 
-def load_parts(engine: Engine, folder: HostPath, *, packed: bool = False) -> None:
-    """Have the engine take the parts, then remove them; raises CommandFailed.
+class Source(Enum):
+    """Where the engine of a host takes an image from."""
 
-    An interrupted load keeps nothing, so the parts stay until it has ended well.
+    NOTHING = "nothing"  # it has it
+    PARTS = "parts"
+    GZIP = "gzip"  # parts of a compressed stream
+    ZSTD = "zstd"
+    HERE = "here"  # it comes along with the command
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What is left to do on a host once the bytes are there. "-" stands for none."""
+
+    folder: HostPath
+    identity: str
+    reference: str
+    source: Source = Source.NOTHING
+    kept: str = "-"
+    old: str = "-"
+    old_kept: str = "-"
+    body: bytes = field(default=b"", repr=False)  # for Source.HERE
+
+
+def finish(engine: Engine, what: Finish, *, reopens: int = 5) -> str:
+    """Load, compare and name in one trip; return the ID that the name now stands for.
+
+    An interrupted load keeps nothing, so the parts stay until all has ended well. Raises
+    CommandFailed; the old image keeps its name then.
     """
-    text = _LOAD_PACKED if packed else _LOAD
-    words: tuple[Word, ...] = ("sh", "-c", text, "sh", folder, *engine.words)
-    result = engine.remote.run(Run(words, 7200))
+    words: tuple[Word, ...] = (
+        "sh", "-c", _FINISH, "sh", what.folder, what.source.value, what.identity, what.kept,
+        what.reference, what.old, what.old_kept, *engine.words,
+    )  # fmt: skip
+    result = again(partial(engine.remote.run, Run(words, 7200, input=what.body)), reopens)
     if result.exit != 0:
         raise CommandFailed(
-            f"cannot load the image on {engine.name}: exit {result.exit}",
-            ran=f"cat {folder}/*.part | {' '.join(engine.words)} load",
+            f"{_WHY.get(result.exit, 'cannot name the image')} on {engine.name}",
+            ran=f"cat {what.folder}/*.part | {' '.join(engine.words)} load",
             exit_code=result.exit,
             said=result.tail(),
             remedy="what was sent stays there: repair the cause and run the same command again",
         )
-    engine.remote.run(Run(("rm", "-rf", folder), 600))
+    return result.stdout.strip().splitlines()[-1]

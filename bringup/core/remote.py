@@ -55,15 +55,26 @@ class Remote(Reader, Protocol):
         ...
 
 
+class Tunnel(Protocol):
+    """An open way from a port of the host's loopback to this machine."""
+
+    @property
+    def port(self) -> int: ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether the line that carries it still stands; a tunnel is not made anew by itself."""
+        ...
+
+
 @runtime_checkable
 class Tunnels(Protocol):
     """A remote that can lead connections made on the host back to the controller (``ssh -R``)."""
 
-    def tunnel(self, *, to_port: int, host_port: int = 0) -> AbstractContextManager[int]:
+    def tunnel(self, *, to_port: int, host_port: int = 0) -> AbstractContextManager[Tunnel]:
         """Listen on the host's 127.0.0.1 and carry each connection to this machine's `to_port`.
 
-        Gives the host's port (`host_port` 0 lets the host choose) and lasts as long as the context
-        and the connection. Raises Unreachable when the host refuses forwarding or the port.
+        With `host_port` 0 the host chooses its port. Raises Unreachable when the host refuses.
         """
         ...
 

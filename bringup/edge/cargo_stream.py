@@ -38,8 +38,9 @@ class Stream:
     def size(self) -> int:
         return sum(len(p) if isinstance(p, bytes) else p[1] for p in self.pieces)
 
-    def parts(self, size: int = PART) -> Iterator[Part]:
-        """Yield the parts in order; each is `size` bytes long but the last."""
+    def parts(self, size: int = 0) -> Iterator[Part]:
+        """Yield the parts in order; each is `size` bytes long (by default `PART`) but the last."""
+        size = size or PART
         buffer, count = bytearray(), 0
         for piece in self.pieces:
             for body in (piece,) if isinstance(piece, bytes) else _read(piece[0], size):

@@ -22,10 +22,8 @@ _FORMAT = (
 def asks(engine: tuple[str, ...], stage: HostPath) -> tuple[Ask, ...]:
     """Return the questions: images, free space of the engine and of the staging folder, parts."""
     words, folder = command(engine), quote(stage)
-    program = quote(engine[0])
     inspect = command((*engine, "image", "inspect", "--format", _FORMAT))
     return (
-        Ask("engine", f"command -v {program}", 5),
         Ask(
             "images",
             f"ids=$({words} image ls --quiet --no-trunc) || exit; "
@@ -42,30 +40,30 @@ def asks(engine: tuple[str, ...], stage: HostPath) -> tuple[Ask, ...]:
             "engine",
         ),
         Ask(
-            "room",
+            "stage",
             f'd={folder}; while [ ! -d "$d" ]; do d=${{d%/*}}; d=${{d:-/}}; done; '
-            'df -Pk "$d" | tail -n 1',
+            'df -Pk "$d" | tail -n 1; '
+            "command -v zstd >/dev/null && echo zstd; "
+            f"cd {folder} 2>/dev/null || exit 0; find . -name '*.part'",
             10,
         ),
-        Ask("staged", f"cd {folder} 2>/dev/null || exit 0; ls -l", 10),
-        Ask("zstd", "command -v zstd", 5),
     )
 
 
 def parse(answer: Answer, engine: tuple[str, ...]) -> HostImages:
     """Return what a host said; what it did not say is unknown."""
     return HostImages(
-        images=_images(answer["engine"], answer["images"]),
+        images=_images(answer["images"]),
         free=_available(answer["free"]),
-        room=_available(answer["room"]),
-        staged=_staged(answer["staged"]),
+        room=_available(answer["stage"]),
+        staged=_staged(answer["stage"]),
         is_docker="docker" in engine[0],
-        zstd=answer["zstd"].exit == 0,
+        zstd="zstd" in answer["stage"].text.splitlines(),
     )
 
 
-def _images(engine: Section, section: Section) -> Reading[tuple[ImageFacts, ...]]:
-    if engine.exit in (1, 127):
+def _images(section: Section) -> Reading[tuple[ImageFacts, ...]]:
+    if section.exit == 127:
         return Absent("no engine on its PATH")
     if section.trouble or section.exit != 0:
         return Unknown(section.trouble or f"exit {section.exit}", section.first)
@@ -78,16 +76,17 @@ def _images(engine: Section, section: Section) -> Reading[tuple[ImageFacts, ...]
 
 def _available(section: Section) -> Reading[int]:
     """Read the fourth column of ``df -Pk``, in KiB."""
-    words = section.text.split()
+    words = section.first.split()
     if section.trouble or section.exit != 0 or len(words) < 6 or not words[3].isdecimal():
         return Unknown(section.trouble or f"exit {section.exit}", section.first)
     return Known(int(words[3]) * 1024, section.first)
 
 
-def _staged(section: Section) -> Mapping[str, int]:
-    rows = [line.split() for line in section.text.splitlines()]
-    return {
-        row[-1]: int(row[4])
-        for row in rows
-        if len(row) >= 9 and row[-1].endswith(".part") and row[4].isdecimal()
-    }
+def _staged(section: Section) -> Mapping[str, frozenset[str]]:
+    """Return the parts of earlier tries, by the name of their folder."""
+    found: dict[str, set[str]] = {}
+    for line in section.text.splitlines():
+        _, folder, name = (*line.split("/"), "", "")[:3]
+        if folder and name:
+            found.setdefault(folder, set()).add(name)
+    return {folder: frozenset(names) for folder, names in found.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from ..core.errors import ToolError, UsageError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from .ssh_connection import HostConnection
     from .ssh_line import Line, Lines
+    from .ssh_tunnel import SshTunnel
 
 __all__ = ["SshFleet", "SshOptions", "SshRemote"]
 
@@ -133,6 +135,12 @@ class SshRemote(ScriptedRemote):
     def traffic(self) -> Traffic:
         """Return what this host has cost so far, its gateways left out."""
         return self._fleet.traffic().get(self.host.name, Traffic())
+
+    def tunnel(self, *, to_port: int, host_port: int = 0) -> AbstractContextManager[SshTunnel]:
+        """Lead connections made on the host back to a port here (core.remote.Tunnels)."""
+        from .ssh_tunnel import open_tunnel
+
+        return open_tunnel(self.line(), to_port=to_port, host_port=host_port)
 
     @property
     def connection(self) -> HostConnection:

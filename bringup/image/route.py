@@ -56,7 +56,7 @@ class HostImages:
     images: Reading[tuple[ImageFacts, ...]]
     free: Reading[int]
     room: Reading[int]
-    staged: Mapping[str, int]  # part name to size, of an earlier try
+    staged: Mapping[str, frozenset[str]]  # folder to the parts of an earlier try
     is_docker: bool = True
     zstd: bool = False
 

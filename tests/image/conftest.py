@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from . import standin
+from .bench import Bench, build_bench
 from .dockerd import Dockerd, dockerd
 from .wheels import make_wheel
 
@@ -56,3 +57,8 @@ def wheel_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_wheel(folder, "sglang", "0.5.14")
     make_wheel(folder, "swap", "1.0", ("sglang<0.5.15",))
     return folder
+
+
+@pytest.fixture(scope="session")
+def bench(builder: Dockerd, wheel_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return build_bench(builder, wheel_folder, tmp_path_factory.mktemp("bench"))

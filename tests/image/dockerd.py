@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +24,8 @@ class Dockerd:
     """One engine: its socket, its process, its data folder."""
 
     folder: Path
-    process: subprocess.Popen[bytes]
     here: Here
+    process: subprocess.Popen[bytes] | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -45,50 +45,72 @@ class Dockerd:
         )
         return str(done.stdout).strip()
 
+    def start(self) -> None:
+        """Start the engine and wait until it answers."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    "dockerd", "--data-root", f"{self.folder}/data",
+                    "--exec-root", f"{self.folder}/exec", "--pidfile", f"{self.folder}/pid",
+                    "-H", f"unix://{self.folder}/d.sock", "--iptables=false", "--bridge=none",
+                ],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and self.process.poll() is None:
+            done = subprocess.run([*self.words, "version"], capture_output=True, check=False)
+            if done.returncode == 0:
+                return
+            time.sleep(0.2)
+        raise AssertionError((self.folder / "log").read_text()[-2000:])
+
+    def stop(self, how: int = signal.SIGTERM) -> None:
+        """End the engine and all that it started."""
+        assert self.process is not None
+        self.process.send_signal(how)
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            how = signal.SIGKILL
+        if how == signal.SIGKILL:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            (self.folder / "pid").unlink(missing_ok=True)
+
+    def resize(self, megabytes: int) -> None:
+        """Give the disk that holds the engine's data another size."""
+        options = f"remount,size={megabytes}m"
+        subprocess.run(["mount", "-o", options, str(self.folder)], check=True)
+
+    def used(self) -> int:
+        """Return the megabytes (MiB) that are used on its disk."""
+        return shutil.disk_usage(self.folder).used // 2**20
+
 
 @contextmanager
-def dockerd(folder: Path, *options: str) -> Iterator[Dockerd]:
-    """Start an engine below a folder, wait until it answers, end it and remove the folder."""
+def dockerd(
+    folder: Path, *, data: Path | None = None, in_memory: bool = False
+) -> Iterator[Dockerd]:
+    """Run an engine below a folder and remove all of it; `data` is copied to begin with."""
     folder.mkdir(parents=True)
-    words = [
-        "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec",
-        "--pidfile", f"{folder}/pid", "-H", f"unix://{folder}/d.sock",
-        "--iptables=false", "--bridge=none", *options,
-    ]  # fmt: skip
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
-        )
-    engine = Dockerd(folder, process, Here(f"{folder}/root"))
+    if in_memory:
+        options = ["-t", "tmpfs", "-o", "size=4000m", f"bringup-{folder.name}", str(folder)]
+        subprocess.run(["mount", *options], check=True)
+    (folder / "root").mkdir()
+    if data is not None:
+        subprocess.run(["cp", "-a", str(data), f"{folder}/data"], check=True)
+    engine = Dockerd(folder, Here(f"{folder}/root"))
     try:
-        _wait(engine)
+        engine.start()
         yield engine
     finally:
-        _stop(engine)
-
-
-def _wait(engine: Dockerd) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if engine.process.poll() is not None:
-            break
-        done = subprocess.run([*engine.words, "version"], capture_output=True, check=False)
-        if done.returncode == 0:
-            return
-        time.sleep(0.1)
-    raise AssertionError((engine.folder / "log").read_text()[-2000:])
-
-
-def _stop(engine: Dockerd) -> None:
-    engine.process.send_signal(signal.SIGTERM)
-    try:
-        engine.process.wait(timeout=30)
-    except subprocess.TimeoutExpired:
-        os.killpg(engine.process.pid, signal.SIGKILL)
-        engine.process.wait()
-    for mount in _mounts_below(engine.folder):
-        subprocess.run(["umount", "-l", mount], check=False)
-    shutil.rmtree(engine.folder, ignore_errors=True)
+        engine.stop()
+        for mount in _mounts_below(folder):
+            subprocess.run(["umount", "-l", mount], check=False)
+        if in_memory:
+            subprocess.run(["umount", "-l", str(folder)], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _mounts_below(folder: Path) -> list[str]:

@@ -17,6 +17,14 @@ from bringup.core.words import command
 
 
 @dataclass
+class Straight:
+    """A tunnel that needs none."""
+
+    port: int
+    alive: bool = True
+
+
+@dataclass
 class Here:
     """Runs commands on this machine; paths in actions gain `root`."""
 
@@ -74,9 +82,9 @@ class Here:
         yield
 
     @contextlib.contextmanager
-    def tunnel(self, *, to_port: int, host_port: int = 0) -> Iterator[int]:
+    def tunnel(self, *, to_port: int, host_port: int = 0) -> Iterator[Straight]:
         """The host's loopback is the controller's own here."""
-        yield to_port
+        yield Straight(to_port)
 
 
 def _pump(stream: object, into: list[str], on_line: Callable[[str], None] | None) -> None:

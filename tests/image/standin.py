@@ -60,6 +60,14 @@ def base_tree() -> Path:
     return path
 
 
+def small_tree(folder: Path) -> Path:
+    """Return a tar of a root with little in it."""
+    path = folder / "small.tar"
+    with tarfile.open(path, "w") as tar:
+        _add_busybox(tar)
+    return path
+
+
 def _add_python(tar: tarfile.TarFile) -> None:
     prefix = Path(sys.base_prefix)
     version = f"python{sysconfig.get_python_version()}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,57 +10,17 @@ import pytest
 
 from bringup import flow_image
 from bringup.core.errors import Blocked, CommandFailed, VerifyFailed
-from bringup.core.reading import Known
 from bringup.edge.engine import Builder
-from bringup.edge.image_file import ImageFolder, read_image
-from bringup.edge.image_store import ImageStore
 from bringup.edge.pip import Index
 from bringup.image.context import LABEL
 from bringup.image.gate import GateStatus
 
+from .bench import REFERENCE, Bench, identity, image
 from .dockerd import Dockerd
-from .k3 import ARGS_FILE, CACHE_FILE, diff_entry, make_k3, overlay_entry
+from .k3 import ARGS_FILE, CACHE_FILE, diff_entry, overlay_entry
 from .wheels import make_wheel
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
-
-REFERENCE = "dynamo-sglang-k3:1.3.0.post1"
-
-
-@dataclass(frozen=True)
-class Bench:
-    """An image that was built once, and the order it was built by."""
-
-    folder: ImageFolder
-    order: flow_image.Order
-    built: flow_image.Built
-
-
-@pytest.fixture(scope="module")
-def bench(builder: Dockerd, wheel_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    folder = tmp_path_factory.mktemp("bench")
-    moments = (f"2026-01-01T00:00:{second:02d}Z" for second in itertools.count())
-    order = flow_image.Order(
-        engine=builder.engine,
-        index=Index(wheels=wheel_folder),
-        store=ImageStore(folder / "state"),
-        moment=lambda: next(moments),
-        operator="somebody",
-        fetch_wheels=True,
-        network="none",
-    )
-    k3 = image(folder)
-    return Bench(k3, order, flow_image.build(k3, order))
-
-
-def image(root: Path, **changed: Any) -> ImageFolder:
-    return read_image(make_k3(root, **changed))
-
-
-def identity(builder: Dockerd, reference: str = REFERENCE) -> str:
-    found = builder.engine.image(reference)
-    assert isinstance(found, Known), found
-    return found.value.id
 
 
 def patched(builder: Dockerd, reference: str) -> str:
