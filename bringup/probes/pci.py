@@ -27,11 +27,15 @@ class PciGpu:
 
 @dataclass(frozen=True, slots=True)
 class PciGpus:
-    """All GPUs on the bus. `count` None: only some were listed. `switches`: NVSwitch devices."""
+    """All GPUs on the bus. `count` None: only some were listed. `switches`: NVSwitch devices.
+
+    A bus without GPUs is absent, whatever cards are on it.
+    """
 
     gpus: tuple[PciGpu, ...] | None = None
     count: int | None = None
     switches: int | None = None
+    cards: int | None = None  # network functions of Mellanox, the makers of RDMA cards here
 
 
 SCRIPT = r"""
@@ -39,8 +43,13 @@ d=$R/sys/bus/pci/devices
 [ -d "$d" ] || { echo "no folder /sys/bus/pci/devices"; exit 4; }
 get() { v=; { read -r v <"$1"; } 2>/dev/null; }
 for f in "$d"/*; do
-  get "$f/vendor"; [ "$v" = 0x10de ] || continue
+  get "$f/vendor"; m=$v
+  case $m in 0x10de | 0x15b3) ;; *) continue ;; esac
   get "$f/class"; c=$v
+  case $m$c in
+  0x15b30x02*) printf 'card\t%s\n' "${f##*/}"; continue ;;
+  0x15b3*) continue ;;
+  esac
   case $c in 0x0300* | 0x0302*) k=gpu ;; 0x0680*) k=switch ;; *) continue ;; esac
   get "$f/device"; i=$v
   b=none; [ -e "$f/driver" ] && { b=$(readlink -f "$f/driver"); b=${b##*/}; }
@@ -67,7 +76,10 @@ def parse(section: Section) -> Reading[PciGpus]:
     if not gpus:
         return Absent("no NVIDIA GPU on the PCI bus")
     switches = sum(row[0] == "switch" for row in rows)
-    return Known(PciGpus(gpus, len(gpus), switches), f"{len(gpus)} NVIDIA GPUs on the PCI bus")
+    cards = len(re.findall(r"(?m)^card\t", section.text))
+    return Known(
+        PciGpus(gpus, len(gpus), switches, cards), f"{len(gpus)} NVIDIA GPUs on the PCI bus"
+    )
 
 
 def _gpu(bus: str, *told: str) -> PciGpu:

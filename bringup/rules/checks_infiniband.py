@@ -13,6 +13,7 @@ from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..probes.hca import Hca, InfiniBand, Purpose, shown
 from ..probes.kernel import Modules
+from ..probes.pci import PciGpus
 from ..probes.rdma import LaterLinkCounters, LinkCounters, RdmaNodes
 from .judging import QUIET, SOFT, gpu_count, not_told, unread
 
@@ -159,6 +160,9 @@ def _modules(world: World) -> Seen:
     has_cards = reading.value.has("mlx5_core")
     if isinstance(devices, Known) and not any("mlx5" in d.name for d in devices.value.devices):
         return skipped("no mlx5 device on this host")
+    bus = world.facts[PciGpus]
+    if isinstance(devices, Absent) and isinstance(bus, Known) and bus.value.cards == 0:
+        return skipped("no Mellanox network card on the PCI bus")
     if has_cards is False and not isinstance(devices, Known):
         return skipped("mlx5_core is not loaded: no Mellanox network card in use")
     missing = [name for name in WANTED if reading.value.has(name) is False]

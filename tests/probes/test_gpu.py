@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from bringup.core.reading import Known, Unknown
 from bringup.core.script import Section
 from bringup.probes import gpu
 from bringup.probes.gpu import Gpu, Gpus
-from bringup.probes.readers import smi
+from bringup.probes.readers import smi, topo
 
 OUTPUTS = Path(__file__).parent / "outputs"
 H200 = (OUTPUTS / "h200-nvidia-smi-q-x.txt").read_text()
@@ -68,3 +69,32 @@ def test_no_devices_found_is_an_answer_with_no_gpu() -> None:
     reading = gpu.join(smi.read_all("No devices were found\n"))
     assert isinstance(reading, Known)
     assert reading.value.count == 0
+
+
+X2 = "h200x2-nvidia-smi"
+
+
+def test_text_and_xml_of_one_host_tell_the_same() -> None:
+    """Only the text lists no processes, and the XML names no compute capability."""
+    xml = gpu.join(smi.read_all((OUTPUTS / f"{X2}-q-x.txt").read_text()))
+    text = gpu.join(smi.read_all((OUTPUTS / f"{X2}-q.txt").read_text()))
+    assert isinstance(xml, Known)
+    assert isinstance(text, Known)
+    assert (xml.value.driver, xml.value.cuda) == (text.value.driver, text.value.cuda)
+    volatile = {"processes", "temperature_c", "margin_c", "memory_used_mib"}
+    for one, other in zip(xml.value.gpus, text.value.gpus, strict=True):
+        assert _steady(one, volatile) == _steady(other, volatile)
+
+
+def _steady(one: Gpu, volatile: set[str]) -> dict[str, object]:
+    fields = dataclasses.asdict(one)
+    return {name: value for name, value in fields.items() if name not in volatile}
+
+
+def test_links_and_peers_of_two_gpus() -> None:
+    matrix = topo.read_matrix((OUTPUTS / f"{X2}-topo-m.txt").read_text())
+    peers = topo.read_matrix((OUTPUTS / f"{X2}-topo-p2p-r.txt").read_text())
+    links = topo.read_links((OUTPUTS / f"{X2}-nvlink-s.txt").read_text())
+    assert matrix.gpus == (("X", "NV18"), ("NV18", "X"))
+    assert peers.gpus == (("X", "OK"), ("OK", "X"))
+    assert {index: set(speeds) for index, speeds in links.items()} == {0: {26.562}, 1: {26.562}}

@@ -136,6 +136,7 @@ TEXT: Mapping[str, str] = {
     "temperature/gpu_current_temp": "temperature_c",
     "temperature/gpu_t_limit_temp": "margin_c",
     "temperature/gpu_t_limit_slowdown_temp": "margin_slow_c",
+    "temperature/gpu_slowdown_t_limit_temp": "margin_slow_c",
     "link_width/current": "pcie_width",
     "link_width/max": "pcie_width_max",
     "pcie_generation/current": "pcie_gen",
