@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -92,6 +93,15 @@ def test_a_killed_server_comes_back_on_the_same_ports(folder: Path) -> None:
     assert again.pid != first.pid
     assert again.hosts == first.hosts
     assert Ssh(folder)("plain-01", "echo back").stdout == b"back\n"
+
+
+def test_a_port_that_was_taken_meanwhile_is_given_up(folder: Path) -> None:
+    port = fleet.up(folder, descriptions=plain()).hosts[0].port
+    fleet.down(folder)
+    with socket.create_server(("127.0.0.1", port)):
+        again = fleet.up(folder, descriptions=plain())
+        assert again.hosts[0].port != port
+        assert Ssh(folder)("plain-01", "echo elsewhere").stdout == b"elsewhere\n"
 
 
 def test_a_server_of_older_code_is_replaced(folder: Path) -> None:
