@@ -11,6 +11,7 @@ import asyncio
 import fcntl
 import ipaddress
 import json
+import logging
 import os
 import signal
 import socket
@@ -32,7 +33,7 @@ except ModuleNotFoundError as error:  # the practice fleet is an extra
 
 from . import neighbours
 from .neighbours import Neighbour, Network
-from .session import Place, end_group, forget_ended, serve
+from .session import LOG, Place, end_group, forget_ended, serve
 
 LOCAL = "127.0.0.1"
 WATCH_S = 2.0
@@ -79,10 +80,10 @@ def orders(folder: Path) -> Orders:
 class Door(asyncssh.SSHServer):
     """Who may come in, and where connections may be passed on to: this machine's loopback alone."""
 
-    def __init__(self, user: str, key: asyncssh.SSHKey, faults: Faults, network: Network) -> None:
+    def __init__(self, host: Served, user: str, key: asyncssh.SSHKey, network: Network) -> None:
+        self._host = host
         self._user = user
         self._key = key
-        self._faults = faults
         self._network = network
         self._connection: asyncssh.SSHServerConnection
 
@@ -90,9 +91,14 @@ class Door(asyncssh.SSHServer):
         """Remember the connection, to pass others on through it."""
         self._connection = conn
 
+    def auth_completed(self) -> None:
+        """Note the login."""
+        address = self._connection.get_extra_info("peername")
+        LOG.info("%s login from port %s", self._host.name, address[1] if address else "?")
+
     async def begin_auth(self, username: str) -> bool:  # noqa: ARG002
         """Ask everyone for a key; a stalled host never answers."""
-        if self._faults.login == "stall":
+        if self._host.faults.login == "stall":
             await asyncio.sleep(86400)
         return True
 
@@ -198,7 +204,7 @@ async def listen(
     key = asyncssh.read_public_key(said.authorized)
     return await asyncssh.listen(
         sock=bound, backlog=512, server_host_keys=[str(host.key)],
-        server_factory=partial(Door, said.user, key, host.faults, network),
+        server_factory=partial(Door, host, said.user, key, network),
         process_factory=partial(serve, at), sftp_factory=partial(Files, home=at.home),
         encoding=None, line_editor=False, password_auth=False, kbdint_auth=False,
         allow_scp=False, x11_forwarding=False, agent_forwarding=False, login_timeout=120,
@@ -300,6 +306,9 @@ def _background(folder: Path, said: Orders, tell: int) -> NoReturn:
         os.write(tell, b"1")
         os.close(tell)
 
+    form = "%(asctime)s %(message)s"
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
+    LOG.setLevel(logging.INFO)
     asyncio.run(run(folder, said, os.fstat(lock).st_ino, ready))
     os._exit(0)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import pty
 import signal
@@ -22,6 +23,7 @@ import asyncssh
 
 from .hardware import Faults
 
+LOG = logging.getLogger("lab")
 PIECE = 64 * 1024
 GRACE_S = 1.0
 """How long a process group has between HUP and KILL."""
@@ -52,6 +54,8 @@ async def serve(place: Place, channel: asyncssh.SSHServerProcess[bytes]) -> None
     """Run what the channel asks for, and report its end as OpenSSH's server does."""
     await asyncio.sleep(place.faults.slow_ms / 1000)
     child = await _start(place, channel)
+    command = channel.command or "a shell"
+    LOG.info("%s runs %s (%d bytes)", place.name, shortened(command), len(command))
     place.groups.add(child.process.pid)
     work = asyncio.ensure_future(_carry(place, channel, child))
     gone = asyncio.ensure_future(channel.wait_closed())
@@ -60,13 +64,21 @@ async def serve(place: Place, channel: asyncssh.SSHServerProcess[bytes]) -> None
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         is_through = work.done() and work.exception() is None
         if is_through:
+            LOG.info("%s ended with %d", place.name, work.result())
             _report(channel, work.result())
     finally:
         for task in (work, gone):
             task.cancel()
         if not is_through:
+            LOG.info("%s lost the line: its command is ended", place.name)
             await end_group(child.process.pid)
         await child.process.wait()
+
+
+def shortened(command: str) -> str:
+    """Return the beginning of a command on one line, for the log."""
+    line = " ".join(command.split())
+    return repr(line if len(line) <= 80 else f"{line[:79]}…")
 
 
 async def _start(place: Place, channel: asyncssh.SSHServerProcess[bytes]) -> Child:

@@ -152,6 +152,17 @@ def test_many_commands_share_one_connection(lab: fleet.LabStatus) -> None:
         assert [out.read() for out in outs] == [b"%d\n" % number for number in range(20)]
 
 
+def test_the_log_tells_each_login_and_command(lab: fleet.LabStatus) -> None:
+    log = lab.folder / "server.log"
+    before = len(log.read_text().splitlines())
+    with client(lab, "b300-04") as made:
+        made.exec_command("exit 5")[1].channel.recv_exit_status()
+    lines = [line.split(" ", 2)[2] for line in log.read_text().splitlines()[before:]]
+    assert [line for line in lines if line.startswith("b300-04 login from port ")]
+    assert "b300-04 runs 'exit 5' (6 bytes)" in lines
+    assert "b300-04 ended with 5" in lines
+
+
 def test_an_archive_streams_in_and_out(ssh: Ssh, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content\n")
     packed = subprocess.run(
