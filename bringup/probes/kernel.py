@@ -91,7 +91,7 @@ MODULES = (
     r"""
 cat "$R/proc/modules" || exit 4
 [ -d "$R/sys/module" ] && for f in "$R"/sys/module/*; do printf 'present\t%s\n' "${f##*/}"; done
-d=$R/lib/modules/$(uname -r)
+d=$R/lib/modules/$(cat "$R/proc/sys/kernel/osrelease" 2>/dev/null || uname -r)
 [ -r "$d/modules.dep" ] && sed -n 's/^[^:]*\/\([^/:]*\)\.ko[.a-z]*:.*/\1/p' "$d/modules.dep" |
   tr - _ | grep -x"""
     + "".join(f" -e {name}" for name in NEEDED)

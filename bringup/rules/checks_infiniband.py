@@ -73,7 +73,8 @@ def _ports(_world: World, ib: InfiniBand) -> Seen:
         return failed(*lines, f"usable: {names(up)}", remedy=_cure(down))
     others = [d for d in ib.of(Purpose.STORAGE) if d.state == "DOWN"]
     if others:
-        return warned(*(_trouble(device) for device in others), level=Level.NOTE)
+        lines = [_trouble(device) for device in others]
+        return warned(*lines, "for storage or management", level=Level.NOTE, remedy=_cure(others))
     return passed(shown(ib.compute))
 
 
@@ -106,7 +107,8 @@ def _rates(world: World, ib: InfiniBand) -> Seen:
         return not_told("rates of ports")
     want = world.kind.rate_gb_s_per_gpu if world.kind else None
     rates = _per_gpu(ib, gpu_count(world))
-    if want is None or rates is None:
+    rates = {gpu: rate for gpu, rate in (rates or {}).items() if rate}  # IB-02 tells of the others
+    if want is None or not rates:
         return _even(active)
     slow = {gpu: rate for gpu, rate in rates.items() if rate < want * SHORT_OF}
     lines = [f"GPU {gpu}: {rate:g} of {want:g} Gb/s" for gpu, rate in slow.items()]
