@@ -15,6 +15,7 @@ from .engines import ENGINES
 from .engines import front as fronts
 from .engines.derive import address_of
 from .engines.pair import agree
+from .engines.schema import Schema
 from .engines.settle import settled
 from .engines.spec import Spec, specify
 from .probes.gpu import Gpus
@@ -67,23 +68,26 @@ def design(
     deployment: Deployment | None,
     facts: Mapping[str, Facts],
     operator: Mapping[str, Scalar],
+    *,
+    asked: Iterable[Schema] = (),
 ) -> Design:
     """Return the design of one host in a deployment, given the facts of all that it is part of.
 
+    `asked` are schemas that the deployment's image gave of itself; they win over shipped ones.
     Raises UsageError where two opinions on a knob cannot be settled.
     """
     own = facts[host.name]
     roles = deployment.roles_of(host.name) if deployment else ()
     if deployment is None or not roles:
         return Design(host, judge(CHECKS, world_of(inventory, host, own), host=host.name), ())
-    joint = _joint(inventory, deployment, facts)
+    joint, asked = _joint(inventory, deployment, facts), tuple(asked)
     across = judge(DEPLOYMENT_ROWS, joint, host=host.name)
     findings, parts = list(across), []
     for role in roles:
         world = world_of(inventory, host, own, deployment, role)
         ruled = judge(RULES, world, host=host.name)
         findings += [*judge(CHECKS, world, host=host.name), *ruled]
-        parts.append(_part(joint, role, world, (*across, *ruled), operator))
+        parts.append(_part(joint, role, world, (*across, *ruled), operator, asked=asked))
     findings += agree([*(part.spec for part in parts), *_others(joint, host, operator)])
     parts += _front(inventory, joint, host, operator)
     return Design(host, _checked(findings, parts), tuple(parts))
@@ -136,13 +140,19 @@ def _joint(inventory: Inventory, deployment: Deployment, facts: Mapping[str, Fac
 
 
 def _part(
-    joint: Joint, role: Role, world: World, ruled: Iterable[Finding], operator: Mapping[str, Scalar]
+    joint: Joint,
+    role: Role,
+    world: World,
+    ruled: Iterable[Finding],
+    operator: Mapping[str, Scalar],
+    *,
+    asked: tuple[Schema, ...] = (),
 ) -> Part:
     deployment = joint.deployment
     engine = ENGINES[deployment.engine]
     decisions = settled(world, ruled, operator)
     spec = specify(engine, deployment, role, world, decisions, peers=_peers(joint))
-    checked = engine.check(spec.command, engine.versions(deployment))
+    checked = engine.check(spec.command, engine.versions(deployment), asked)
     return Part(world, spec, _at(world.host.name, checked))
 
 

@@ -18,6 +18,7 @@ from .decide import Design, Part, design
 from .edge.pool import Outcome, each
 from .engines.values import values
 from .flow_apply import apply, observe
+from .flow_engine import answered
 from .flow_gather import gather
 from .flow_types import Order, Tools
 from .probes import ALL
@@ -86,7 +87,8 @@ def make_plan(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts]
     """Return the plan for one host: decide, render, and look how the host stands to each step."""
     tools.listen(Event(host.name, "decide"))
     deployment = order.deployments.get(host.name)
-    found = design(order.inventory, host, deployment, facts, order.set)
+    asked = answered(tools, deployment.image) if deployment else ()
+    found = design(order.inventory, host, deployment, facts, order.set, asked=asked)
     steps = steps_of(tools, found)
     tools.listen(Event(host.name, "observe", f"{len(steps)} steps"))
     seen = observe(tools, tools.fleet.remote(host.name), host, steps)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.errors import UsageError
 from ..engines.schema import Flag, Schema
-from ..engines.schema_make import flags_in, variables_in
+from ..engines.schema_make import flags_in, from_help, variables_in
 
 SHARED = "dynamo/common/configuration/groups/"
 PLACES: dict[str, tuple[str, ...]] = {
@@ -30,6 +30,23 @@ PLACES: dict[str, tuple[str, ...]] = {
 """Where each package declares its flags. vLLM makes its flags at run time: ask for its help."""
 
 
+def make(package: str, version: str, *, help_text: str, source: str) -> Schema:
+    """Return a schema from a help text, a wheel, or both; raises UsageError for neither."""
+    from_wheel = from_source(Path(source), package=package, version=version) if source else None
+    if not help_text:
+        if from_wheel is None:
+            raise UsageError("cannot make a list of nothing", remedy="give --help-text or --source")
+        return from_wheel
+    try:
+        text = Path(help_text).read_text()
+        listed = from_help(text, package=package, version=version)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read flags from {help_text}: {error}") from error
+    variables = from_wheel.variables if from_wheel else None
+    told = f"{listed.source}, variables of the wheel" if from_wheel else listed.source
+    return Schema(package, version, listed.flags, variables, told)
+
+
 def from_source(source: Path, *, package: str, version: str) -> Schema:
     """Return what a wheel or a folder with its content declares and reads.
 
@@ -39,7 +56,7 @@ def from_source(source: Path, *, package: str, version: str) -> Schema:
         known = ", ".join(sorted(PLACES))
         raise UsageError(
             f"cannot read flags of {package!r} from its source; there is a way for {known}",
-            remedy=f"make it from help: bringup engine schema {package} VERSION --help-text FILE",
+            remedy=f"make it from help: bringup engine.schema {package} VERSION --help-text FILE",
         )
     flags: dict[str, Flag] = {}
     variables: set[str] = set()

@@ -32,13 +32,18 @@ class Piece:
         return self.name.startswith("-")
 
 
+def shown(value: Scalar) -> str:
+    """Return a value as people read it in an inventory."""
+    return str(value).lower() if isinstance(value, bool) else plainly(value)
+
+
 def chain(decision: Decision) -> tuple[str, ...]:
     """Return the chain from a decision back to the word that made it, nearest first."""
-    lines = [f"{decision.knob} = {plainly(decision.value)}, said {decision.by}"]
+    lines = [f"{decision.knob} = {shown(decision.value)}, said {decision.by}"]
     if decision.because:
         lines.append(f"because {decision.because}")
     lines += [
-        f"overrules {plainly(o.value)}, said {o.by}" + (f" ({o.because})" if o.because else "")
+        f"overrules {shown(o.value)}, said {o.by}" + (f" ({o.because})" if o.because else "")
         for o in decision.overruled
     ]
     return tuple(lines)

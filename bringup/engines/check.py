@@ -15,7 +15,7 @@ from .schema import Flag, Held, Schema, hold, libraries
 from .words import Given, Words, read, strict
 
 SOURCE = "docs/engines.md#what-each-version-accepts"
-INSPECT = "ask the image itself: bringup engine inspect --image IMAGE"
+INSPECT = "ask the image itself: bringup engine.inspect IMAGE --host HOST"
 
 
 STOPS = "the engine stops at a flag it does not know"

@@ -11,7 +11,7 @@ from ..core.rules import World
 from ..probes.gpu import Gpus
 from ..rules.where import needs_network
 from .engine import Settled
-from .knobs import KNOBS
+from .knobs import KNOBS, knobs_of
 
 
 def address_of(host: Host) -> str:
@@ -49,7 +49,10 @@ def derived(
     deployment.
     """
     result = dict(settled)
+    known = knobs_of(world.deployment.engine) if world.deployment else KNOBS
     for knob, value, by, because in _derived(settled, world, role, port, peers):
+        if knob not in known:
+            continue
         result.setdefault(knob, Decision(knob, value, KNOBS[knob].default, by, because))
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.host import Deployment, Role
 from ..core.rules import Level, Row, Seen, Status, World, warned
 from .engine_model import gpus_used
-from .where import VLLM, for_worker, is_kimi_k3, is_pair, said, shares_host
+from .where import VLLM, for_worker, is_kimi_k3, is_pair, shares_host
 
 
 @for_worker
@@ -18,13 +18,6 @@ def _replicas(world: World, deployment: Deployment, role: Role) -> Seen | None:
     if weights > one:
         return None
     return warned(f"{weights:.0f} GiB of weights fit one GPU, and the pair shares one host")
-
-
-@for_worker
-def _cache_folder(world: World, _deployment: Deployment, _role: Role) -> Seen | None:
-    if said(world, "cache_folder") is not None:
-        return None
-    return warned("cache_folder is not set")
 
 
 @for_worker
@@ -42,11 +35,7 @@ ROWS: tuple[Row[World], ...] = (
         "prefill and one decode GPU; the pair won on time per token of long prompts, "
         "9.9 against 32.8 ms (2×B200 report)",
         "docs/engines.md#which-topology", "measure both with your own traffic: "
-        "bringup topology advise", NOTE),
-    Row("compiled-kernels-are-lost", "Compiled kernels are lost with the container", _cache_folder,
-        "a first start compiles for minutes; kept caches shorten the next one",
-        "docs/engines.md#how-long-a-start-takes",
-        "set cache_folder to a local disk of this host with 20 GB to spare", NOTE),
+        "bringup topology.advise", NOTE),
     Row("kimi-k3-vllm-pair", "Kimi K3 output may be wrong in a vLLM pair", _k3_vllm,
         "an open issue reports silently corrupted output of K3 in 1P1D on vLLM",
         "https://github.com/vllm-project/vllm/issues/52627",

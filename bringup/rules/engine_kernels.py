@@ -14,7 +14,7 @@ K3 = "docs/engines.md#kimi-k3"
 INSTALL = "install a CUDA toolkit where the engine runs"
 LOOK_INSIDE = (
     "state nvcc: in images/NAME/image.yml (a version, or none), "
-    "or ask the image: bringup engine inspect --image IMAGE"
+    "or ask the image: bringup engine.inspect IMAGE --host HOST"
 )
 
 

@@ -265,7 +265,8 @@ ROWS: tuple[Row[World], ...] = (
         levels={Status.WARN: Level.NOTE}),
     Row("kimi-k3-engine-version", "The engine knows Kimi K3", _kimi_version,
         "older versions have neither the model nor its parsers", K3,
-        "state engine_version in images/NAME/image.yml, or: bringup engine inspect --image IMAGE",
+        "state engine.version in images/NAME/image.yml, or ask: "
+        "bringup engine.inspect IMAGE --host HOST",
         BLOCKS),
     Row("kimi-k3-remote-code", "Kimi K3 brings its own tokenizer code", _kimi_code,
         "K3's tokenizer and configuration are Python files in the model folder", K3),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.host import Deployment, Role
-from ..core.rules import Level, Row, Seen, Status, World, warned
+from ..core.rules import Row, Seen, Status, World
 from .where import VLLM, for_worker, is_blackwell, is_kimi_k3, number
 
 SOURCE = "docs/engines.md#how-long-a-start-takes"
@@ -18,14 +18,14 @@ def _twice(_world: World, deployment: Deployment, _role: Role) -> Seen | None:
     copies = number(_world, "data_parallel", 1)
     if deployment.engine not in VLLM or copies < 2:
         return None
-    return warned(f"data_parallel = {copies}", decide={"ready_timeout_s": 1800})
+    return Seen(Status.PASS, (f"data_parallel = {copies}",), {"ready_timeout_s": 1800})
 
 
 @for_worker
 def _compiles(world: World, deployment: Deployment, _role: Role) -> Seen | None:
     if deployment.engine not in VLLM or not is_blackwell(world):
         return None
-    return warned("Blackwell GPUs", decide={"ready_timeout_s": 1800})
+    return Seen(Status.PASS, ("Blackwell GPUs",), {"ready_timeout_s": 1800})
 
 
 @for_worker
@@ -34,7 +34,7 @@ def _large(_world: World, deployment: Deployment, _role: Role) -> Seen | None:
     if not is_kimi_k3(deployment) and size < 1000:
         return None
     what = f"model {deployment.model.served_name}: {size:.0f} GiB of weights"
-    return warned(what, decide={"ready_timeout_s": 3600})
+    return Seen(Status.PASS, (what,), {"ready_timeout_s": 3600})
 
 
 @for_worker
@@ -46,10 +46,8 @@ def _reads(_world: World, deployment: Deployment, _role: Role) -> Seen | None:
     if budget <= 600:
         return None
     what = f"{size:.0f} GiB at {READ_GIB_S:.0f} GiB/s, and {COMPILE_S} s to compile"
-    return warned(what, decide={"ready_timeout_s": budget})
+    return Seen(Status.PASS, (what,), {"ready_timeout_s": budget})
 
-
-NOTES = {Status.WARN: Level.NOTE}
 
 ROWS: tuple[Row[World], ...] = (
     Row(
@@ -59,7 +57,6 @@ ROWS: tuple[Row[World], ...] = (
         reason="two engine cores compiled at once and ran past the 600 s default; "
         "1,800 s was enough in the 2×B200 report",
         source=SOURCE,
-        levels=NOTES,
         follow_up="the second start is shorter when cache_folder keeps the compiled kernels",
     ),
     Row(
@@ -68,7 +65,6 @@ ROWS: tuple[Row[World], ...] = (
         look=_compiles,
         reason="the first start took some 800 s on a B200 host: torch.compile and graph capture",
         source=SOURCE,
-        levels=NOTES,
     ),
     Row(
         id="large-model-slow-start",
@@ -77,7 +73,6 @@ ROWS: tuple[Row[World], ...] = (
         reason="loading 2.8T parameters, capturing graphs and preparing kernels took about "
         "25 minutes; 3,600 s is public practice for such models",
         source=SOURCE,
-        levels=NOTES,
     ),
     Row(
         id="weights-take-time",
@@ -85,6 +80,5 @@ ROWS: tuple[Row[World], ...] = (
         look=_reads,
         reason="the budget must cover reading all weights at a slow but usual rate",
         source=SOURCE,
-        levels=NOTES,
     ),
 )

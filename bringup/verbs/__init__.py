@@ -7,6 +7,13 @@ from ..core.verb import Verb
 
 def collect() -> tuple[Verb, ...]:
     """Return every verb in the order of the table of contents."""
-    from . import develop, explain, inventory, lab, provision
+    from . import develop, engine, explain, inventory, lab, provision
 
-    return (*provision.VERBS, *explain.VERBS, *inventory.VERBS, *lab.VERBS, *develop.VERBS)
+    return (
+        *provision.VERBS,
+        *explain.VERBS,
+        *engine.VERBS,
+        *inventory.VERBS,
+        *lab.VERBS,
+        *develop.VERBS,
+    )

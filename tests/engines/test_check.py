@@ -77,7 +77,7 @@ CASES = [
            version="0.5.16", id="flag-unsure", level=WARN, says="in sglang 0.5.17"),
     Case("an image of unknown version", "dynamo.sglang",
          {"sglang": "", "dynamo.sglang": "1.3.0.post1"}, ("--namespace", "x"),
-         "version-unknown", WARN, "nothing checked", "engine inspect"),
+         "version-unknown", WARN, "nothing checked", "engine.inspect"),
     sglang("a secret on the command line", "--api-key", "abc", id="secret-on-command-line",
            level=BLOCK, does="0600"),
     sglang("a variable nobody reads", id="variable-unknown", level=WARN,

@@ -30,7 +30,7 @@ VENV=''
 #       speculative_draft_path = /raid/models/Kimi-K3-DSpark, said rule dspark-draft
 #       because model.draft_path = /raid/models/Kimi-K3-DSpark
 #   --trust-remote-code
-#       trust_remote_code = 1, said rule kimi-k3-remote-code
+#       trust_remote_code = true, said rule kimi-k3-remote-code
 #       because architecture kimi_k3
 #   UCX_NET_DEVICES
 #       ucx_net_devices = mlx5_9:1,mlx5_8:1,mlx5_11:1,mlx5_10:1,mlx5_13:1,mlx5_12:1,mlx5_15:1,mlx5_14:1, said rule rdma-device-list

@@ -28,7 +28,7 @@ LAST_LOG=/var/log/bringup/kimi-k3-prefill.last.log
 #       listen_address = 0.0.0.0, said rule bootstrap-listens
 #       because role prefill
 #   --trust-remote-code
-#       trust_remote_code = 1, said rule kimi-k3-remote-code
+#       trust_remote_code = true, said rule kimi-k3-remote-code
 #       because architecture kimi_k3
 #   UCX_NET_DEVICES
 #       ucx_net_devices = mlx5_5:1,mlx5_4:1,mlx5_7:1,mlx5_6:1,mlx5_9:1,mlx5_8:1,mlx5_11:1,mlx5_10:1, said rule rdma-device-list

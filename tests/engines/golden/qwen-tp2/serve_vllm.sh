@@ -21,19 +21,19 @@ VENV=''
 #       attention_backend = triton, said rule vllm-without-nvcc
 #       because sh: nvcc: not found
 #   VLLM_USE_FLASHINFER_SAMPLER
-#       flashinfer_sampler = 0, said rule vllm-without-nvcc
+#       flashinfer_sampler = false, said rule vllm-without-nvcc
 #       because sh: nvcc: not found
 #   --no-enable-flashinfer-autotune
-#       flashinfer_autotune = 0, said rule vllm-without-nvcc
+#       flashinfer_autotune = false, said rule vllm-without-nvcc
 #       because sh: nvcc: not found
 #   VLLM_USE_DEEP_GEMM
-#       deep_gemm = 0, said rule vllm-without-nvcc
+#       deep_gemm = false, said rule vllm-without-nvcc
 #       because sh: nvcc: not found
 #   VLLM_MOE_USE_DEEP_GEMM
-#       deep_gemm = 0, said rule vllm-without-nvcc
+#       deep_gemm = false, said rule vllm-without-nvcc
 #       because sh: nvcc: not found
 #   VLLM_DEEP_GEMM_WARMUP
-#       deep_gemm = 0, said rule vllm-without-nvcc
+#       deep_gemm = false, said rule vllm-without-nvcc
 #       because sh: nvcc: not found
 #   --gdn-prefill-backend
 #       gdn_prefill_backend = triton, said rule vllm-without-nvcc
