@@ -7,8 +7,8 @@ from pathlib import Path
 
 from .core.errors import CommandFailed, UsageError
 from .core.event import Event
-from .core.host import Host, Image
-from .core.script import compose, seconds_for, split
+from .core.host import Image
+from .core.script import Answer, compose, seconds_for, split
 from .edge.engine import Engine
 from .edge.store import write_atomic
 from .engines.inspection import HELP, Inspected, asks, file_name, read
@@ -18,7 +18,7 @@ from .flow_types import Tools
 
 
 def inspect(
-    tools: Tools, host: Host, image: str, packages: tuple[str, ...], *, cdi: bool = False
+    tools: Tools, engine: Engine, image: str, packages: tuple[str, ...], *, cdi: bool = False
 ) -> tuple[Inspected, ...]:
     """Return what an image on a host says of its engines, and keep it for later checks.
 
@@ -27,28 +27,32 @@ def inspect(
     for package in packages:
         if package not in HELP:
             raise UsageError(f"cannot ask for {package!r}; there is {', '.join(HELP)}")
-    engine = Engine(tools.fleet.remote(host.name), name=host.name)
-    way = ("--device", "nvidia.com/gpu=all") if cdi else ("--gpus", "all")
-    gpus = way if has_gpus(engine) else ()
-    questions, nonce = asks(packages), tools.nonce()
-    script = compose(questions, nonce=nonce)
-    tools.listen(Event(host.name, "inspect", f"{image}: this imports the engine, minutes if cold"))
-    result = engine.run(
-        "run", "--rm", "--network", "none", *gpus, "--entrypoint", "sh", image, "-c", script,
-        seconds=seconds_for(questions),
-    )  # fmt: skip
-    answer = split(result.stdout, nonce=nonce)
-    if not answer.sections:
-        raise CommandFailed(
-            f"cannot start a container of {image}: exit {result.exit}", host=host.name,
-            ran=f"docker run --rm {image}", exit_code=result.exit, said=result.tail(),
-            remedy="bring the image to this host first: bringup image",
-        )  # fmt: skip
-    found = read(answer, packages, image=image)
+    found = read(_ask(tools, engine, image, packages, cdi=cdi), packages, image=image)
     for one in found:
         if one.schema:
             write_atomic(_folder(tools) / file_name(image, one.package), dump(one.schema).encode())
     return found
+
+
+def _ask(
+    tools: Tools, engine: Engine, image: str, packages: tuple[str, ...], *, cdi: bool
+) -> Answer:
+    way = ("--device", "nvidia.com/gpu=all") if cdi else ("--gpus", "all")
+    gpus = way if has_gpus(engine) else ()
+    questions, nonce = asks(packages), tools.nonce()
+    tools.listen(Event(engine.name, "inspect", f"{image}: imports the engine, minutes if cold"))
+    result = engine.run(
+        "run", "--rm", "--network", "none", *gpus, "--entrypoint", "sh", image,
+        "-c", compose(questions, nonce=nonce), seconds=seconds_for(questions),
+    )  # fmt: skip
+    answer = split(result.stdout, nonce=nonce)
+    if not answer.sections:
+        raise CommandFailed(
+            f"cannot start a container of {image}: exit {result.exit}", host=engine.name,
+            ran=f"docker run --rm {image}", exit_code=result.exit, said=result.tail(),
+            remedy="bring the image to this host first: bringup image",
+        )  # fmt: skip
+    return answer
 
 
 def _folder(tools: Tools) -> Path:

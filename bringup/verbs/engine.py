@@ -32,6 +32,7 @@ def engine_inspect(
 
     Starts one container on the host, which prints versions and --help and is removed again.
     """
+    from ..edge.engine import Engine
     from ..flow_engine import inspect
     from ..flow_open import Choice, choose, read_inventory, tools_for
     from ..report_engine import inspected_view
@@ -42,7 +43,8 @@ def engine_inspect(
     if len(hosts) != 1:
         raise UsageError(f"cannot ask {len(hosts)} hosts at once", remedy="name one: --host NAME")
     with tools_for(known, choice, screen.tell) as tools:
-        found = inspect(tools, hosts[0], image, package, cdi=cdi)
+        engine = Engine(tools.fleet.remote(hosts[0].name), name=hosts[0].name)
+        found = inspect(tools, engine, image, package, cdi=cdi)
     screen.show(inspected_view(found))
     screen.emit({"schema": "bringup.inspected/1", "image": image, "packages": list(found)})
     return Exit.DONE if all(one.schema for one in found) else Exit.FAILED

@@ -12,10 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from bringup.core.errors import CommandFailed
+from bringup.edge.ssh import SshFleet, SshOptions
+from bringup.edge.store import Store
+from bringup.engines import ENGINES
+from bringup.engines.engine import CommandLine
+from bringup.flow_engine import answered, inspect
+from bringup.flow_types import Tools
 from tests.dynamo.processes import free_ports
 from tests.image.dockerd import Dockerd, dockerd
 
 from .test_front import HERE, standing
+from .test_scripts import RENDERER
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
@@ -27,19 +35,29 @@ wait
 """
 
 
-def image(engine: Dockerd) -> str:
-    """Make an image whose python3 only sleeps; return its id."""
+TELLS = """#!/bin/sh
+case "$1 $3" in
+"-c sglang") echo 0.5.18+k3 ;;
+"-m --help") printf 'options:\\n  --page-size N  tokens\\n  --k3-only      a switch\\n' ;;
+*) echo "ModuleNotFoundError: No module named dynamo"; exit 1 ;;
+esac
+"""
+TOOLS = ("sh", "sleep", "echo", "timeout", "head", "sed", "printf", "cat")
+
+
+def image(engine: Dockerd, python: str = PYTHON, name: str = "front:1") -> str:
+    """Make an image with that python3; return its id."""
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w") as archive:
         archive.add(Path("/bin/busybox").resolve(), "bin/busybox")
-        for name in ("sh", "sleep", "echo"):
-            link = tarfile.TarInfo(f"bin/{name}")
+        for tool in TOOLS:
+            link = tarfile.TarInfo(f"bin/{tool}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             archive.addfile(link)
         script = tarfile.TarInfo("bin/python3")
-        script.size, script.mode = len(PYTHON), 0o755
-        archive.addfile(script, io.BytesIO(PYTHON.encode()))
-    words = [*engine.words, "import", "-", "front:1"]
+        script.size, script.mode = len(python), 0o755
+        archive.addfile(script, io.BytesIO(python.encode()))
+    words = [*engine.words, "import", "-", name]
     done = subprocess.run(words, input=body.getvalue(), capture_output=True, check=True)
     return done.stdout.decode().strip()
 
@@ -140,3 +158,34 @@ def test_an_engine_that_does_not_answer_is_no_absent_container(script: Script) -
     silent = script("--status")
     assert silent.returncode not in (0, 3)
     assert "nonexistent" in silent.stderr
+
+
+def test_an_image_is_asked_and_believed(engine: Dockerd, tmp_path: Path) -> None:
+    image(engine, TELLS, "asked:1")
+    tools = tools_at(tmp_path)
+    sglang, dynamo = inspect(tools, engine.engine, "asked:1", ("sglang", "dynamo.sglang"))
+    assert sglang.schema is not None
+    assert sglang.schema.version == "0.5.18+k3"
+    assert "No module named dynamo" in dynamo.trouble
+    kept = answered(tools, replace(HERE.image, reference="asked:1"))
+    assert kept == (sglang.schema,)
+    line = CommandLine(("p", "--k3-only"), program=1)
+    check, held = ENGINES["dynamo.sglang"].check, {"sglang": "0.5.18", "dynamo.sglang": ""}
+    assert "flag-unknown" in {f.id for f in check(line, held)}
+    assert "flag-unknown" not in {f.id for f in check(line, held, kept)}
+
+
+def test_an_image_that_is_not_there_is_an_error_with_what_to_do(
+    engine: Dockerd, tmp_path: Path
+) -> None:
+    with pytest.raises(CommandFailed, match="cannot start a container of nowhere:1"):
+        inspect(tools_at(tmp_path), engine.engine, "nowhere:1", ("sglang",))
+
+
+def tools_at(folder: Path) -> Tools:
+    """Return tools that keep what they learn below a folder, and reach nobody."""
+    return Tools(
+        fleet=SshFleet({}, SshOptions()), renderer=RENDERER, store=Store(folder),
+        moment=lambda: "2026-01-01T00:00:00Z", nonce=lambda: "n0", operator="me@here",
+        version="0.1.0",
+    )  # fmt: skip
