@@ -18,12 +18,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bringup.bundle.reports import Outcome
 from bringup.core.remote import Traffic
 from bringup.edge.bundle_files import Opened, open_archive
 from bringup.edge.inventory import load
 from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.flow_bundle import make, read_here
-from bringup.flow_bundle_push import Outcome, Target, push
+from bringup.flow_bundle_push import Target, push
 from bringup.lab import fleet as lab
 
 PLACE = "/raid/frontend/Kimi-K3"
@@ -101,9 +102,8 @@ def less(after: Traffic, before: Traffic) -> Traffic:
 
 def measure(folder: Path, count: int, megabytes: float) -> None:
     """Bring up as many hosts, push three times, print the rows, and take the hosts down."""
-    bundle = open_archive(
-        make(read_here(model_folder(folder / "model", megabytes)), folder / "bundle.tgz").path
-    )
+    make(read_here(model_folder(folder / "model", megabytes)), folder / "bundle.tgz")
+    bundle = open_archive(folder / "bundle.tgz")
     standing = lab.up(folder / "lab", (f"b300-[{1:03}-{count:03}]",))
     fleet = SshFleet(load(standing.inventory).hosts, SshOptions())
     names = [host.name for host in standing.hosts]

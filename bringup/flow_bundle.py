@@ -12,9 +12,10 @@ from pathlib import Path
 
 from .bundle.content import READ, Content, identity, read_content
 from .bundle.manifest import Manifest, make_manifest
-from .bundle.match import Difference, Mismatch, against_cards, difference, held
+from .bundle.match import against_cards, difference, held
 from .bundle.names import shown
 from .bundle.releases import release_of
+from .bundle.reports import BundleReport, CheckReport
 from .bundle.rules import Folder, judge_folder, readers
 from .bundle.scan import (
     LISTING,
@@ -25,7 +26,7 @@ from .bundle.scan import (
     parse_listing,
     trips,
 )
-from .bundle.selection import FILE_LIMIT, Candidate, Left, Selection, select
+from .bundle.selection import FILE_LIMIT, Candidate, Selection, select
 from .core.errors import Blocked, ToolError, UsageError
 from .core.event import Event, Listen, ignore
 from .core.reading import Absent, Known, Reading
@@ -49,19 +50,6 @@ class Source:
     def content(self) -> Content:
         return read_content(self.files, {n: self.files[n] for n in READ if n in self.files},
                             self.selection.left)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class BundleReport:
-    """A bundle that was made: where, what is in it, what stayed out, and who can read it."""
-
-    place: str
-    path: Path
-    sha256: str
-    manifest: Manifest
-    left: tuple[Left, ...]
-    findings: tuple[Finding, ...]
-    readers: Mapping[str, tuple[Finding, ...]]  # release line → what keeps it from listing
 
 
 def read_here(folder: Path, *, file_limit: int = FILE_LIMIT, listen: Listen = ignore) -> Source:
@@ -151,7 +139,7 @@ def make(
     manifest = manifest_of(source, revision=revision)
     sum_ = write_archive(out, manifest, source.files)
     return BundleReport(
-        source.place, out, sum_, manifest, source.selection.left, findings, able
+        source.place, str(out), sum_, manifest, source.selection.left, findings, able
     )  # fmt: skip
 
 
@@ -198,20 +186,6 @@ def _unchanged(selection: Selection, files: Mapping[str, bytes], file_limit: int
     return selection
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """What a check found. Either tuple may be empty: nothing was wrong there."""
-
-    bundle: Opened
-    folder: Difference | None = None
-    mismatches: tuple[Mismatch, ...] = ()
-    cards: tuple[ModelCard, ...] = ()
-
-    @property
-    def is_good(self) -> bool:
-        return not self.mismatches and (self.folder is None or self.folder.is_same)
-
-
 def check_cards(bundle: Opened, cards: Iterable[ModelCard], *, name: str = "") -> CheckReport:
     """Compare a bundle with what workers announce, before anything is restarted.
 
@@ -224,20 +198,12 @@ def check_cards(bundle: Opened, cards: Iterable[ModelCard], *, name: str = "") -
             + (name or "a model"),
             remedy="wait until the workers have loaded; look with: bringup bundle doctor",
         )
-    return CheckReport(
-        bundle, mismatches=against_cards(held(bundle.manifest), mine), cards=mine
-    )  # fmt: skip
+    wrong = against_cards(held(bundle.manifest), mine)
+    return CheckReport(str(bundle.path), bundle.manifest, mismatches=wrong, cards=mine)
 
 
-def check_here(bundle: Opened, folder: Path) -> CheckReport:
-    """Compare a bundle with a folder on this machine."""
-    source = read_here(folder)
-    sums = {name: summed(name, data).sha256 for name, data in source.files.items()}
-    return CheckReport(bundle, difference(bundle.manifest, sums))
-
-
-def check_there(bundle: Opened, site: Site, path: str) -> CheckReport:
-    """Compare a bundle with a folder on a host, in one trip."""
+def check_folder(bundle: Opened, site: Site, path: str) -> CheckReport:
+    """Compare a bundle with a folder on a host or on this machine, in one trip."""
     listing = list_there(site, path)
     sums = {one.name: one.sha256 for one in listing.candidates if one.sha256}
-    return CheckReport(bundle, difference(bundle.manifest, sums))
+    return CheckReport(str(bundle.path), bundle.manifest, difference(bundle.manifest, sums))

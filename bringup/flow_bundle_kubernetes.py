@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from .bundle.kubernetes import FrontendDeployment, Patch, Volume, make_patch, shown_commands
+from .bundle.kubernetes import FrontendDeployment, Volume, make_patch, shown_commands
+from .bundle.reports import Written
 from .core.errors import UsageError
 from .core.event import Event, Listen, ignore
 from .edge import kubectl
 from .edge.bundle_files import Opened
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A patch in files of its own, and the commands that apply them."""
-
-    patch: Patch
-    patch_file: Path
-    objects_file: Path | None
-    commands: str
 
 
 def write_patch(
@@ -45,13 +35,12 @@ def write_patch(
             objects_file.write_text(yaml.safe_dump_all(patch.objects, sort_keys=False))
     except OSError as error:
         raise UsageError(f"cannot write into {folder}: {error.strerror}") from error
-    commands = shown_commands(patch, str(objects_file or ""), str(patch_file))
-    return Written(patch, patch_file, objects_file, commands)
+    files = (str(objects_file or ""), str(patch_file))
+    return Written(patch, files[1], files[0], shown_commands(patch, *files))
 
 
 def apply_patch(written: Written, *, listen: Listen = ignore) -> None:
     """Apply a written patch with the operator's own kubectl, and wait until new pods run."""
-    files = (str(written.objects_file or ""), str(written.patch_file))
-    for words in written.patch.commands(*files):
+    for words in written.patch.commands(written.objects_file, written.patch_file):
         listen(Event(written.patch.deployment.name, "kubectl", " ".join(words)))
         kubectl.run(words)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from enum import Enum
 
+from .bundle.reports import Outcome, Placed
 from .bundle.step import bundle_step
-from .core.errors import Blocked, Interrupted, ToolError, VerifyFailed
+from .core.errors import Blocked, ToolError, VerifyFailed
 from .core.event import Event, Listen, ignore
 from .core.host import Host
 from .core.remote import Remote
 from .core.steps import Observation, Push, Run, State, Step, observed
+from .edge import pool
 from .edge.bundle_files import Opened
+from .edge.pool import each
 from .edge.site import site_of
 
 AT_ONCE = 32
@@ -32,27 +33,6 @@ class Target:
     @property
     def name(self) -> str:
         return f"{self.host.name}:{self.path}"
-
-
-class Outcome(Enum):
-    """How one target came out."""
-
-    SAME = "same"
-    CHANGED = "changed"
-    WOULD_CHANGE = "would change"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """One target after a push. `found` is what stood there before."""
-
-    target: Target
-    outcome: Outcome
-    found: str = ""
-    seconds: float = 0.0
-    sent: int = 0  # bytes of archive
-    error: ToolError | None = None
 
 
 def push(
@@ -74,12 +54,20 @@ def push(
     def one(target: Target) -> Placed:
         return _placed(bundle, target, size, check=check, replace=replace, listen=listen)
 
-    with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(rows)))) as pool:
-        try:
-            return tuple(pool.map(one, rows))
-        except KeyboardInterrupt as error:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise Interrupted("cannot go on: interrupted; what is placed is whole") from error
+    ended = {
+        outcome.item: _ended(rows[outcome.item], outcome)
+        for outcome in each(range(len(rows)), lambda number: one(rows[number]), limit=at_once)
+    }
+    return tuple(ended[number] for number in range(len(rows)))
+
+
+def _ended(target: Target, outcome: pool.Outcome[int, Placed]) -> Placed:
+    """Return how a target came out, also when it was not reached before an interruption."""
+    if outcome.value is not None:
+        return outcome.value
+    if isinstance(outcome.error, ToolError):
+        return Placed(target.host.name, target.path, Outcome.FAILED, error=outcome.error)
+    raise outcome.error or AssertionError("an outcome is a value or an error")
 
 
 def _placed(
@@ -89,7 +77,7 @@ def _placed(
     step = bundle_step(
         bundle.manifest, str(bundle.path), bundle.sha256, target.path, replace=replace
     )
-    found = ""
+    found, place = "", (target.host.name, target.path)
     try:
         listen(Event(target.host.name, "observe", target.path))
         before = observe(target, step)
@@ -98,10 +86,10 @@ def _placed(
     except ToolError as error:
         error.at(host=target.host.name, step=step.id)
         listen(Event(target.host.name, "push", error.message, is_end=True))
-        return Placed(target, Outcome.FAILED, found, time.monotonic() - began, error=error)
+        return Placed(*place, Outcome.FAILED, found, time.monotonic() - began, error=error)
     listen(Event(target.host.name, "push", outcome.value, 1.0, is_end=True))
     sent = size if outcome is Outcome.CHANGED else 0
-    return Placed(target, outcome, found, time.monotonic() - began, sent)
+    return Placed(*place, outcome, found, time.monotonic() - began, sent)
 
 
 def observe(target: Target, step: Step) -> Observation:

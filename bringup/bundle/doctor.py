@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..core.reading import Known, Unknown, value_of
+from ..core.reading import Known, Reading, Unknown, value_of
 from ..core.rules import Finding, Level, Row, Seen, Status, failed, judge, passed, unknown, warned
 from ..readiness.cards import ModelCard, Where
 from .evidence import ALL_NAMESPACES, Evidence
 from .frontend_log import Cause
 from .match import Fault
-from .releases import first_reading, first_rendering
+from .releases import Release, first_reading, first_rendering
 
 SOURCE = "docs/bundle.md#when-the-list-stays-empty"
 
@@ -32,17 +32,22 @@ def causes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def restart(evidence: Evidence) -> str:
     """Return who must be restarted once the frontend can read what it could not."""
-    match evidence.release:
-        case Known(release) if release.retries:
+    return restarting(evidence.release, evidence.name)
+
+
+def restarting(release: Reading[Release], name: str = "the model") -> str:
+    """Return who must be restarted for a frontend of a release to look again."""
+    match release:
+        case Known(line) if line.retries:
             return (
-                f"restart nothing: Dynamo {evidence.release.evidence} tries again by itself, "
+                f"restart nothing: Dynamo {release.evidence} tries again by itself, "
                 "at the latest after 30 s"
             )
         case Known():
-            which = f"Dynamo {evidence.release.evidence} tries only once"
+            which = f"Dynamo {release.evidence} tries only once"
         case _:
             which = "releases before 1.5 try only once"
-    return f"restart the frontend, or all workers of {evidence.name} together: {which}"
+    return f"restart the frontend, or all workers of {name} together: {which}"
 
 
 def _restart_workers(evidence: Evidence) -> str:

@@ -7,10 +7,11 @@ from ..core.verb import Verb
 
 def collect() -> tuple[Verb, ...]:
     """Return every verb in the order of the table of contents."""
-    from . import develop, engine, explain, inventory, lab, provision
+    from . import bundle, develop, engine, explain, inventory, lab, provision
 
     return (
         *provision.VERBS,
+        *bundle.VERBS,
         *explain.VERBS,
         *engine.VERBS,
         *inventory.VERBS,

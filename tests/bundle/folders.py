@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+from bringup.edge.bundle_files import Opened, open_archive
+from bringup.flow_bundle import make, read_here
 from tests.dynamo.model import toy_kimi, toy_model
 
 LFS_POINTER = (
@@ -46,3 +48,9 @@ def hub_snapshot(cache: Path, *, revision: str = "0" * 39 + "a") -> Path:
         path.rename(blob)
         (snapshot / path.name).symlink_to(os.path.relpath(blob, snapshot))
     return snapshot
+
+
+def bundle_of(folder: Path, path: Path) -> Opened:
+    """Return the bundle of a model folder here, written and opened again."""
+    make(read_here(folder), path)
+    return open_archive(path)

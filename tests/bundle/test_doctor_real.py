@@ -19,13 +19,14 @@ from bringup.bundle.doctor import causes
 from bringup.bundle.evidence import Evidence
 from bringup.bundle.frontend_log import attempts
 from bringup.bundle.match import Sums
+from bringup.bundle.reports import Outcome
 from bringup.core.reading import Known
 from bringup.core.rules import Finding
 from bringup.edge.bundle_files import open_archive
 from bringup.flow_bundle import check_cards, make, read_here
 from bringup.flow_bundle_doctor import Frontend as Settings
 from bringup.flow_bundle_doctor import examine, gather, look_here
-from bringup.flow_bundle_push import Outcome, push
+from bringup.flow_bundle_push import push
 from tests.dynamo.environment import VERSION
 from tests.dynamo.fixtures import MakeLoopback
 from tests.dynamo.loopback import Frontend, Loopback
@@ -385,7 +386,7 @@ def test_push_and_the_named_restart_bring_the_model_back(
     model = toy_model(dynamo.folder / "models" / NAME)
     workers = dynamo.pair(model, NAME)
     report = make(read_here(model), tmp_path / "bundle.tgz", dynamo=VERSION)
-    bundle = open_archive(report.path)
+    bundle = open_archive(Path(report.path))
     assert check_cards(bundle, dynamo.announced().cards, name=NAME).is_good
     shutil.rmtree(model)  # the frontend's host has no such folder
     frontend = dynamo.frontend()

@@ -23,10 +23,11 @@ from bringup.bundle.kubernetes import (
     make_patch,
 )
 from bringup.core.errors import CommandFailed, UsageError
-from bringup.edge.bundle_files import Opened, open_archive
-from bringup.flow_bundle import make, read_here
+from bringup.edge.bundle_files import Opened
 from bringup.flow_bundle_kubernetes import apply_patch, write_patch
 from tests.dynamo.model import toy_model
+
+from .folders import bundle_of
 
 MODEL_PATH = "/raid/models/Kimi-K3"
 FRONTEND = FrontendDeployment("dynamo-frontend", "frontend", "dynamo")
@@ -59,7 +60,7 @@ DEPLOYMENT = {
 def bundle(tmp_path: Path) -> Opened:
     model = toy_model(tmp_path / "model")
     (model / "large.txt").write_bytes(os.urandom(1_000_000))
-    return open_archive(make(read_here(model), tmp_path / "b.tgz").path)
+    return bundle_of(model, tmp_path / "b.tgz")
 
 
 def merged(bundle: Opened, volume: Volume, tmp_path: Path) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def merged(bundle: Opened, volume: Volume, tmp_path: Path) -> dict[str, Any]:
     written = write_patch(bundle, FRONTEND, volume, model_path=MODEL_PATH, folder=tmp_path / "k")
     target = tmp_path / "deployment.yml"
     target.write_text(yaml.safe_dump(DEPLOYMENT))
-    patch = written.patch_file.read_text()
+    patch = Path(written.patch_file).read_text()
     words = ["kubectl", "patch", "--local", "-f", str(target), "--patch", patch, "-o", "json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

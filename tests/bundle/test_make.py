@@ -14,8 +14,7 @@ from bringup.edge.bundle_files import open_archive
 from bringup.flow_bundle import (
     Source,
     check_cards,
-    check_here,
-    check_there,
+    check_folder,
     make,
     read_here,
     read_there,
@@ -23,7 +22,7 @@ from bringup.flow_bundle import (
 from bringup.readiness.cards import ModelCard, parse_card
 from tests.dynamo.model import toy_kimi, toy_model
 
-from .folders import LFS_POINTER, hub_snapshot, with_weights
+from .folders import LFS_POINTER, bundle_of, hub_snapshot, with_weights
 from .here import CutHost, HereHost, busybox_tools
 
 
@@ -113,7 +112,7 @@ def test_report_says_what_stayed_out_and_who_can_read_it(tmp_path: Path) -> None
     report = make(read_here(with_weights(tmp_path / "model")), tmp_path / "b.tgz")
     assert {left.why for left in report.left} == {Why.WEIGHT_NAME, Why.WEIGHT_CONTENT}
     assert all(not findings for findings in report.readers.values())
-    assert open_archive(report.path).manifest == report.manifest
+    assert open_archive(Path(report.path)).manifest == report.manifest
 
 
 def test_same_folder_made_twice_writes_nothing_new(tmp_path: Path) -> None:
@@ -161,7 +160,7 @@ def test_folder_that_no_release_could_serve_is_refused(tmp_path: Path, finding: 
     with pytest.raises(Blocked) as error:
         make(read_here(folder), tmp_path / "b.tgz")
     assert finding in error.value.said
-    assert make(read_here(folder), tmp_path / "b.tgz", accept=[finding]).path.exists()
+    assert make(read_here(folder), tmp_path / "b.tgz", accept=[finding]).sha256
 
 
 def test_folder_without_generation_config_is_fine_when_config_names_the_end(tmp_path: Path) -> None:
@@ -220,33 +219,31 @@ def _manifest(folder: Path) -> list[dict[str, object]]:
 
 def test_bundle_of_the_worker_s_folder_fits_its_card(tmp_path: Path) -> None:
     folder = toy_model(tmp_path / "model")
-    bundle = open_archive(make(read_here(folder), tmp_path / "b.tgz").path)
+    bundle = bundle_of(folder, tmp_path / "b.tgz")
     assert check_cards(bundle, [card_of(folder)], name="toy").is_good
 
 
 def test_bundle_of_another_folder_does_not_fit_and_says_which_file(tmp_path: Path) -> None:
     folder = toy_model(tmp_path / "model")
-    bundle = open_archive(make(read_here(folder), tmp_path / "b.tgz").path)
+    bundle = bundle_of(folder, tmp_path / "b.tgz")
     (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text() + " ")
     report = check_cards(bundle, [card_of(folder)], name="toy")
     assert [str(one)[:15] for one in report.mismatches] == ["tokenizer.json:"]
 
 
 def test_no_card_to_compare_with_is_an_error_and_no_pass(tmp_path: Path) -> None:
-    bundle = open_archive(make(read_here(toy_model(tmp_path / "model")), tmp_path / "b.tgz").path)
+    bundle = bundle_of(toy_model(tmp_path / "model"), tmp_path / "b.tgz")
     with pytest.raises(UsageError, match="no worker announces toy"):
         check_cards(bundle, [], name="toy")
 
 
-def test_folder_here_and_on_a_host_is_compared_file_by_file(tmp_path: Path) -> None:
+def test_folder_is_compared_file_by_file(tmp_path: Path) -> None:
     folder = toy_model(tmp_path / "model")
-    bundle = open_archive(make(read_here(folder), tmp_path / "b.tgz").path)
+    bundle = bundle_of(folder, tmp_path / "b.tgz")
     (folder / "config.json").unlink()
     (folder / "tokenizer.json").write_text("{}")
     (folder / "extra.txt").write_text("x")
-    here = check_here(bundle, folder).folder
-    there = check_there(bundle, HereHost().site, str(folder)).folder
-    assert here == there
+    here = check_folder(bundle, HereHost().site, str(folder)).folder
     assert here is not None
     assert (here.missing, here.changed, here.extra) == (
         ("config.json",),

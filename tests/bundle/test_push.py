@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from bringup.bundle.reports import Outcome
 from bringup.core.errors import Blocked, Unreachable
 from bringup.core.event import Event
-from bringup.edge.bundle_files import Opened, open_archive
-from bringup.flow_bundle import make, read_here
-from bringup.flow_bundle_push import Outcome, push
+from bringup.edge.bundle_files import Opened
+from bringup.flow_bundle_push import push
 
-from .folders import safetensors, with_weights
+from .folders import bundle_of, safetensors, with_weights
 from .here import GoneHost, HereHost, busybox_tools, target
 
 
@@ -22,7 +22,7 @@ def bundle(tmp_path: Path) -> Opened:
     folder = with_weights(tmp_path / "model")
     (folder / "odd 'name'\\ $x\n.txt").write_text("odd")
     Path(os.fsdecode(os.fsencode(folder) + b"/not-utf8-\xff.txt")).write_text("odder")
-    return open_archive(make(read_here(folder), tmp_path / "bundle.tgz").path)
+    return bundle_of(folder, tmp_path / "bundle.tgz")
 
 
 def placed_in(

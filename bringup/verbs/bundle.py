@@ -1,0 +1,269 @@
+"""The tokenizer bundle: make, check, push, give to Kubernetes, and tell why a list is empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from ..core.errors import Exit, UsageError, gravest
+from ..core.verb import Help, Verb
+from ..report_screen import Screen
+from .common import AcceptNew, Folder, KnownHosts
+
+if TYPE_CHECKING:
+    from ..bundle.kubernetes import Volume
+    from ..bundle.reports import Placed
+    from ..edge.bundle_files import Opened
+
+Bundle = Annotated[str, Help("the bundle, a .tgz")]
+Dynamo = Annotated[str, Help("version of the Dynamo that will read it, as 1.3.0.post1")]
+Etcd = Annotated[tuple[str, ...], Help("etcd endpoint, as the workers have it; repeatable")]
+Discovery = Annotated[str, Help("folder of file discovery (DYN_FILE_KV), instead of etcd")]
+DeploymentWord = Annotated[str, Help("deployment of the inventory that says model and services")]
+
+
+def bundle_make(
+    screen: Screen,
+    source: Annotated[str, Help("model folder: PATH here, or HOST:PATH")],
+    *,
+    out: Annotated[str, Help("write the bundle here")] = "bundle.tgz",
+    dynamo: Dynamo = "",
+    processor: Annotated[str, Help("the frontend's --dyn-chat-processor")] = "dynamo",
+    revision: Annotated[str, Help("the model's revision, where the folder does not tell")] = "",
+    accept: Annotated[tuple[str, ...], Help("make it in spite of this finding; repeatable")] = (),
+    inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Make a bundle of all files in a model folder that are no weights.
+
+    The same folder gives the same bytes on any machine. A folder that the named Dynamo could not
+    serve is refused, with what to do; without --dynamo, one that no known release could serve.
+    """
+    from ..flow_bundle import make
+    from ..flow_bundle_open import opened, read_source, spot
+    from ..flow_open import Choice
+    from ..report_bundle import made_document, made_view
+
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
+    with opened(choice, screen.tell, needed=bool(spot(source).hosts)) as (known, tools):
+        found = read_source(source, known, tools)
+    report = make(
+        found, Path(out), dynamo=dynamo, processor=processor, revision=revision, accept=accept
+    )
+    screen.show(made_view(report))
+    screen.emit(made_document(report))
+    return Exit.DONE
+
+
+def bundle_check(
+    screen: Screen,
+    bundle: Bundle,
+    *,
+    folder: Annotated[tuple[str, ...], Help("compare with PATH here, or HOST:PATH")] = (),
+    deployment: DeploymentWord = "",
+    etcd: Etcd = (),
+    discovery: Discovery = "",
+    name: Annotated[str, Help("served model name, where cards of several are there")] = "",
+    load: Annotated[bool, Help("load the tokenizer and send a sample there and back")] = False,
+    inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Compare a bundle with folders and with what workers announce, before anything restarts."""
+    from ..flow_bundle import check_cards, check_folder
+    from ..flow_bundle_open import announcer, deployment_of, one_site, opened, spot
+    from ..flow_open import Choice
+    from ..report_bundle import check_document, check_view
+
+    whole = _opened(bundle, load=load, screen=screen)
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
+    needed = bool(deployment) or any(spot(word).hosts for word in folder)
+    with opened(choice, screen.tell, needed=needed) as (known, tools):
+        sites = [(one_site(known, tools, spot(word).hosts), spot(word).path) for word in folder]
+        reports = [check_folder(whole, site, path) for site, path in sites]
+        if deployment or etcd or discovery:
+            served = deployment_of(known, deployment)
+            model = name or (served.model.served_name if served else "")
+            cards = announcer(etcd, discovery, served)().cards
+            reports.append(check_cards(whole, cards, name=model))
+    for report in reports:
+        screen.show(check_view(report))
+        screen.emit(check_document(report))
+    return Exit.DONE if all(report.is_good for report in reports) else Exit.FAILED
+
+
+def bundle_push(
+    screen: Screen,
+    bundle: Bundle,
+    *,
+    to: Annotated[tuple[str, ...], Help("folder: HOSTS:PATH (b300-[01-10]:/p) or PATH here")],
+    check: Annotated[bool, Help("show what would change; write nothing")] = False,
+    replace: Annotated[bool, Help("take the place of files that no bundle put there")] = False,
+    dynamo: Dynamo = "",
+    inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Place a bundle in folders: frontends' hosts, or one that mounts a shared folder.
+
+    Unpacked beside, verified, swapped in by rename; an unchanged folder costs one round trip.
+    Folders with weights in them are never touched.
+    """
+    from ..bundle.doctor import restarting
+    from ..bundle.releases import release_of
+    from ..bundle.reports import Outcome
+    from ..flow_bundle_open import opened, spot, targets
+    from ..flow_bundle_push import push
+    from ..flow_open import Choice
+    from ..report_bundle import push_document, push_view
+
+    whole = _opened(bundle, load=False, screen=screen)
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
+    needed = any(spot(word).hosts for word in to)
+    with opened(choice, screen.tell, needed=needed) as (known, tools):
+        rows = push(
+            whole, targets(to, known, tools), check=check, replace=replace, listen=screen.tell
+        )
+    changed = any(row.outcome is Outcome.CHANGED for row in rows)
+    screen.show(push_view(rows, after=f"then {restarting(release_of(dynamo))}" if changed else ""))
+    for row in rows:
+        screen.emit(push_document(row))
+        if row.error:
+            screen.fail(row.error)
+    return gravest([_code(row) for row in rows])
+
+
+def bundle_kubernetes(
+    screen: Screen,
+    bundle: Bundle,
+    *,
+    frontend: Annotated[str, Help("name of the frontend's Deployment")],
+    container: Annotated[str, Help("container in it that runs dynamo.frontend")],
+    model_path: Annotated[str, Help("the workers' model path, to mount at")],
+    namespace: Annotated[str, Help("namespace of the Deployment")] = "default",
+    claim: Annotated[str, Help("the unpacked bundle is on this PersistentVolumeClaim")] = "",
+    sub_path: Annotated[str, Help("folder of the bundle on the claim")] = "",
+    node_folder: Annotated[str, Help("the unpacked bundle is in this folder of each node")] = "",
+    init_image: Annotated[str, Help("unpack from ConfigMaps by this image at start")] = "",
+    out: Annotated[str, Help("folder for the written files")] = "kubernetes",
+    apply: Annotated[bool, Help("apply them now with your own kubectl")] = False,
+) -> Exit:
+    """Write the patch that gives a frontend in Kubernetes the bundle; apply it only when asked."""
+    from ..bundle.kubernetes import FrontendDeployment
+    from ..flow_bundle_kubernetes import apply_patch, write_patch
+    from ..report_bundle import kubernetes_view
+
+    written = write_patch(
+        _opened(bundle, load=False, screen=screen),
+        FrontendDeployment(frontend, container, namespace),
+        _volume(claim, sub_path, node_folder, init_image),
+        model_path=model_path,
+        folder=Path(out),
+    )
+    if apply:
+        apply_patch(written, listen=screen.tell)
+    screen.show(kubernetes_view(written, applied=apply))
+    screen.emit({"schema": "bringup.bundle-kubernetes/1", "commands": written.commands})
+    return Exit.DONE
+
+
+def bundle_doctor(
+    screen: Screen,
+    *,
+    deployment: DeploymentWord = "",
+    name: Annotated[str, Help("served model name (default: the deployment's)")] = "",
+    frontend: Annotated[str, Help("the frontend's URL (default: the deployment's)")] = "",
+    host: Annotated[str, Help("host that the frontend runs on (default: this machine)")] = "",
+    container: Annotated[str, Help("the frontend's container, on that host or in the pod")] = "",
+    engine: Annotated[str, Help("what runs the container, as 'sudo -n docker'")] = "docker",
+    pod: Annotated[str, Help("the frontend's pod, as deployment/NAME; needs kubectl")] = "",
+    namespace: Annotated[str, Help("the pod's namespace")] = "default",
+    log: Annotated[str, Help("the frontend's log file")] = "",
+    dynamo: Dynamo = "",
+    etcd: Etcd = (),
+    discovery: Discovery = "",
+    inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Tell why a frontend does not list a model, what mends it, and who has to be restarted.
+
+    Looks at what workers announce, at the files as the frontend sees them, at its log, its
+    answers and how it was started. What it cannot look at is told, and never taken for good.
+    """
+    from ..bundle.doctor import causes
+    from ..flow_bundle_doctor import Frontend
+    from ..flow_bundle_open import (
+        FrontendSpot,
+        announcer,
+        deployment_of,
+        diagnose_frontend,
+        one_site,
+        opened,
+        said_of,
+    )
+    from ..flow_open import Choice
+    from ..report_bundle import diagnosis_document, diagnosis_view
+
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
+    with opened(choice, screen.tell, needed=bool(deployment or host)) as (known, tools):
+        served = deployment_of(known, deployment)
+        model, url = said_of(served, name, frontend)
+        where = FrontendSpot(host, container, tuple(engine.split()), pod, namespace, log)
+        near = one_site(known, tools, host)
+        findings = diagnose_frontend(
+            model, Frontend(url, dynamo), where, near, announcer(etcd, discovery, served)
+        )
+    screen.show(diagnosis_view(model, findings))
+    screen.emit(diagnosis_document(model, findings))
+    return Exit.FAILED if causes(findings) else Exit.DONE
+
+
+def _opened(bundle: str, *, load: bool, screen: Screen) -> Opened:
+    """Open a bundle, which checks every sum in it; load its tokenizer where that was asked."""
+    from ..edge.bundle_files import open_archive
+
+    whole = open_archive(Path(bundle))
+    if load:
+        from ..edge.tokenizer_load import load_tokenizer
+
+        loaded = load_tokenizer(whole.files)
+        screen.show(
+            f"loads: {loaded.kind}, the sample is {loaded.tokens} tokens and comes back as it went"
+        )
+        screen.emit({"schema": "bringup.bundle-load/1", "loaded": loaded})
+    return whole
+
+
+def _volume(claim: str, sub_path: str, node_folder: str, init_image: str) -> Volume:
+    """Return where a pod gets the files from; raises UsageError unless one way was said."""
+    from ..bundle.kubernetes import Claim, HostFolder, InitContainer
+
+    said = [word for word in (claim, node_folder, init_image) if word]
+    if len(said) != 1:
+        raise UsageError(
+            "cannot write a patch: say one of --claim, --node-folder, --init-image",
+            remedy="--claim NAME for a PVC, --node-folder PATH for a NAS on every node, "
+            "--init-image IMAGE to keep it in the cluster",
+        )
+    if claim:
+        return Claim(claim, sub_path)
+    return HostFolder(node_folder) if node_folder else InitContainer(init_image)
+
+
+def _code(row: Placed) -> Exit:
+    from ..bundle.reports import Outcome
+
+    if row.error is not None:
+        return row.error.code
+    return Exit.WOULD_CHANGE if row.outcome is Outcome.WOULD_CHANGE else Exit.DONE
+
+
+VERBS = (
+    Verb("bundle.make", bundle_make),
+    Verb("bundle.check", bundle_check, reads_only=True),
+    Verb("bundle.push", bundle_push),
+    Verb("bundle.kubernetes", bundle_kubernetes),
+    Verb("bundle.doctor", bundle_doctor, reads_only=True),
+)
