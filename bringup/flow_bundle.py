@@ -196,7 +196,7 @@ def check_cards(bundle: Opened, cards: Iterable[ModelCard], *, name: str = "") -
         raise UsageError(
             f"cannot compare {bundle.path} with model cards: no worker announces "
             + (name or "a model"),
-            remedy="wait until the workers have loaded; look with: bringup bundle doctor",
+            remedy="wait until the workers have loaded; look with: bringup bundle.doctor",
         )
     wrong = against_cards(held(bundle.manifest), mine)
     return CheckReport(str(bundle.path), bundle.manifest, mismatches=wrong, cards=mine)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .bundle.reports import Outcome, Placed
-from .bundle.step import bundle_step
+from .bundle.step import HOLDS_WEIGHTS, bundle_step, refusal
 from .core.errors import Blocked, ToolError, VerifyFailed
 from .core.event import Event, Listen, ignore
 from .core.host import Host
@@ -82,7 +82,9 @@ def _placed(
         listen(Event(target.host.name, "observe", target.path))
         before = observe(target, step)
         found = before.found or before.why
-        outcome = _act(target, step, before, check=check, report=_bytes(target, size, listen))
+        outcome = _act(
+            target, step, before, check=check, replace=replace, report=_bytes(target, size, listen)
+        )
     except ToolError as error:
         error.at(host=target.host.name, step=step.id)
         listen(Event(target.host.name, "push", error.message, is_end=True))
@@ -99,10 +101,18 @@ def observe(target: Target, step: Step) -> Observation:
 
 
 def _act(
-    target: Target, step: Step, before: Observation, *, check: bool, report: Callable[[int], None]
+    target: Target,
+    step: Step,
+    before: Observation,
+    *,
+    check: bool,
+    replace: bool,
+    report: Callable[[int], None],
 ) -> Outcome:
     if before.state is State.SAME:
         return Outcome.SAME
+    if why := refusal(before.found, replace=replace):
+        raise _refused(target, why)
     if check:
         return Outcome.WOULD_CHANGE
     for action in step.actions:
@@ -124,11 +134,17 @@ def _act(
 def _guarded(target: Target, action: Run) -> None:
     result = target.remote.run(action)
     if result.exit not in action.answers:
-        raise Blocked(
-            f"cannot place a bundle in {target.path}: {result.tail(1)}",
-            remedy="give a folder that is empty or not there yet; --replace takes the place of "
-            "files without weights",
+        raise _refused(target, result.tail(1).removeprefix(target.path).strip())
+
+
+def _refused(target: Target, why: str) -> Blocked:
+    remedy = "give a folder that is empty or not there yet, or add --replace"
+    if why.startswith(HOLDS_WEIGHTS):
+        remedy = (
+            "a frontend that sees this model folder needs no bundle; compare them: "
+            f"bringup bundle.check BUNDLE --folder {target.name}"
         )
+    return Blocked(f"cannot place a bundle in {target.path}: it {why}", remedy=remedy)
 
 
 def _bytes(target: Target, size: int, listen: Listen) -> Callable[[int], None]:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .bundle.doctor import causes
+from .bundle.doctor import causes, is_sound
 from .bundle.manifest import Manifest
 from .bundle.names import shown
 from .bundle.reports import BundleReport, CheckReport, Outcome, Placed, Written
@@ -129,7 +129,7 @@ def push_view(rows: Iterable[Placed], *, after: str = "") -> RenderableType:
     for (outcome, path, found), same in _alike(rows).items():
         hosts = fold([row.host for row in same])
         slowest = max(row.seconds for row in same)
-        said = f"{hosts}:{path}  was: {found or 'not seen'}, {slowest:.1f} s"
+        said = f"{hosts}:{path}  was: {found[:40] or 'not seen'}, {slowest:.1f} s"
         grid.add_row(Text(outcome.value, _STYLE[outcome]), said)
     return Group(grid, Text(after, "green")) if after else grid
 
@@ -164,21 +164,24 @@ def kubernetes_view(written: Written, *, applied: bool) -> RenderableType:
 
 def diagnosis_view(name: str, findings: tuple[Finding, ...]) -> RenderableType:
     """Return the causes first; then, where there are none, what nobody could look at."""
+    return Group(_verdict(name, findings), *_told(findings))
+
+
+def _verdict(name: str, findings: tuple[Finding, ...]) -> Text:
     wrong = causes(findings)
-    unknown = [finding for finding in findings if finding.status is Status.UNKNOWN]
-    return Group(*_diagnosis(name, wrong, unknown))
-
-
-def _diagnosis(
-    name: str, wrong: tuple[Finding, ...], unknown: list[Finding]
-) -> Iterator[RenderableType]:
     if any(finding.status is Status.FAIL for finding in wrong):
-        yield Text(f"{name} is not served", "bold red")
-    elif wrong or unknown:
-        yield Text(f"{name}: no certain cause", "bold yellow")
-    else:
-        yield Text(f"{name} is listed, and nothing is wrong", "bold green")
-    yield from (finding_view(finding) for finding in (*wrong, *([] if wrong else unknown)))
+        return Text(f"{name} is not served", "bold red")
+    if wrong:
+        return Text(f"{name} is served, and would not be by a frontend started anew", "bold yellow")
+    if is_sound(findings):
+        return Text(f"{name} is listed, and nothing is wrong", "bold green")
+    return Text(f"{name}: not all could be looked at", "bold yellow")
+
+
+def _told(findings: tuple[Finding, ...]) -> Iterator[RenderableType]:
+    unknown = (finding for finding in findings if finding.status is Status.UNKNOWN)
+    told = causes(findings) or (() if is_sound(findings) else tuple(unknown))
+    yield from (finding_view(finding) for finding in told)
 
 
 def diagnosis_document(name: str, findings: tuple[Finding, ...]) -> dict[str, Any]:

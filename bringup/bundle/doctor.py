@@ -30,6 +30,13 @@ def causes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(wrong, key=lambda finding: finding.status is not Status.FAIL))
 
 
+def is_sound(findings: Iterable[Finding]) -> bool:
+    """Return whether the model is surely listed and nothing is wrong; not looked at is not."""
+    every = tuple(findings)
+    listed = any(f.id == "doctor-unexplained" and f.status is Status.PASS for f in every)
+    return listed and not causes(every)
+
+
 def restart(evidence: Evidence) -> str:
     """Return who must be restarted once the frontend can read what it could not."""
     return restarting(evidence.release, evidence.name)
@@ -60,7 +67,7 @@ def _restart_workers(evidence: Evidence) -> str:
 
 def _announced(evidence: Evidence) -> Seen:
     if isinstance(evidence.announced, Unknown):
-        return unknown(evidence.announced.why)
+        return _unseen(evidence.announced.why, _LOOK_AT_ETCD)
     if evidence.cards:
         return passed(*(_line(card) for card in evidence.cards))
     names = sorted({card.name for card in evidence.all_cards})
@@ -71,6 +78,16 @@ def _announced(evidence: Evidence) -> Seen:
             "that have another",
         )
     return failed("no worker has announced anything")
+
+
+def _unseen(why: str, remedy: str) -> Seen:
+    return Seen(Status.UNKNOWN, (f"unknown: {why}",), remedy=remedy)
+
+
+_LOOK_AT_ETCD = (
+    "look at etcd from here: curl -s http://HOST:2379/health; it has to be the one in the "
+    "workers' ETCD_ENDPOINTS"
+)
 
 
 def _line(card: ModelCard) -> str:
@@ -158,8 +175,8 @@ def _push(evidence: Evidence) -> str:
     folders = sorted({card.source_path for card in evidence.cards})
     where = ", ".join(folders)
     return (
-        f"make a bundle from the worker's own {where} (bringup bundle make), push it to {where} "
-        f"where the frontend runs (bringup bundle push), then {restart(evidence)}"
+        f"make a bundle from the worker's own {where} (bringup bundle.make), push it to {where} "
+        f"where the frontend runs (bringup bundle.push), then {restart(evidence)}"
     )
 
 
@@ -303,7 +320,7 @@ def _other(evidence: Evidence) -> Seen | None:
 def _unexplained(evidence: Evidence) -> Seen | None:
     """Say what was not looked at, rather than that nothing is wrong."""
     if isinstance(evidence.listed, Unknown):
-        return unknown(evidence.listed.why)
+        return _unseen(evidence.listed.why, _LOOK_AT_FRONTEND)
     if evidence.is_listed:
         return passed(f"{evidence.name} is listed")
     named = judge(ROWS[:-1], evidence)
@@ -312,6 +329,9 @@ def _unexplained(evidence: Evidence) -> Seen | None:
     readings = (evidence.announced, evidence.log, evidence.release)
     blind = [one.why for one in readings if isinstance(one, Unknown)]
     return unknown("nothing that was looked at explains it", *blind, *evidence.unseen())
+
+
+_LOOK_AT_FRONTEND = "see that the frontend runs and answers from here: curl -s URL/live"
 
 
 def _row(
@@ -417,7 +437,7 @@ ROWS: tuple[Row[Evidence], ...] = (
     ),
     _row(
         "unexplained", "The model is listed", _unexplained,
-        "nothing known explains it",
+        "what nobody could look at may be the cause",
         "give what could not be looked at: etcd, the frontend's log, its folder, its version",
     ),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..core.reading import Known, Reading, Unknown
-from ..core.rules import Finding, Level, Row, Seen, Status, failed, judge, passed, unknown, warned
+from ..core.rules import Finding, Level, Row, Seen, Status, failed, judge, passed, warned
 from .content import Content, TokenizerKind
 from .names import shown
 from .releases import RELEASES, Release, first_reading, first_rendering
@@ -72,11 +72,17 @@ def _tokenizer_type(folder: Folder) -> Seen | None:
                 return passed(f"{known}, known since {first.name if first else release.name}")
             return failed(f"{known}, unknown to Dynamo {folder.release.evidence}", remedy=remedy)
         case Unknown(why):
-            return unknown(why, known, f"read from {first.name if first else 'no release'} on")
+            lines = (
+                f"unknown: {why}",
+                known,
+                f"read from {first.name if first else 'no release'} on",
+            )
+            return Seen(Status.UNKNOWN, lines, remedy=_SAY)
     return None
 
 
-_LOAD = "prove it in the frontend's image before you count on it: bringup bundle check --load"
+_SAY = "say which Dynamo will read it, as in --dynamo 1.3.0.post1"
+_LOAD = "prove it in the frontend's image before you count on it: bringup bundle.check --load"
 
 
 def _read_by(first: Release | None) -> str:
@@ -111,7 +117,8 @@ def _template(folder: Folder) -> Seen:
         case Known(release) if model_type in release.renderers:
             return passed(f"chat text of {model_type} is built in since {release.name}")
         case Unknown(why) if first:
-            return unknown(why, nothing, f"built in for {model_type} from {first.name} on")
+            lines = (f"unknown: {why}", nothing, f"built in for {model_type} from {first.name} on")
+            return Seen(Status.UNKNOWN, lines, remedy=_SAY)
     newer = f"use a frontend of Dynamo {first.name} or newer, or " if first else ""
     return failed(nothing, remedy=newer + "put the model's chat_template.jinja into the folder of "
                   "every worker, restart the workers, and make the bundle anew")  # fmt: skip

@@ -33,22 +33,36 @@ if [ -e {marker} ]; then
   [ "$was" = {digest} ] && echo "altered since it was placed: $bad" || echo "${{was:-damaged}}"
   exit 0
 fi
-echo "other files ($(ls -A | wc -l)), placed by somebody else"
+[ -n "$(ls -A)" ] || {{ echo "an empty folder"; exit 0; }}
+w=$(find . \\( {weights} -o -size +131072 \\) -type f | head -n 1)
+[ -z "$w" ] || {{ echo "{holds_weights} (${{w#./}})"; exit 0; }}
+echo "{holds_others} ($(ls -A | head -n 3 | tr '\n' ' '))"
 """
+
+HOLDS_WEIGHTS = "holds weights"
+HOLDS_OTHERS = "holds files that no bundle put there"
+_WEIGHTS = " -o ".join(f"-name '*{suffix}'" for suffix in WEIGHT_SUFFIXES)
 
 # Swapping the folder in whole would throw away what stands there: never weights, and nothing that
 # is not ours unless the operator says so.
 _GUARD = r"""
-d=$1 replace=$2
+d=$1 replace=$2 shown=$3
+no() { echo "$shown $1"; exit 3; }
 [ -e "$d" ] || [ -L "$d" ] || exit 0
-if [ -L "$d" ]; then echo "$d is a link to $(readlink "$d"): give that folder itself"; exit 3; fi
-if [ ! -d "$d" ]; then echo "$d is not a folder"; exit 3; fi
+[ ! -L "$d" ] || no "is a link to $(readlink "$d"): give that folder itself"
+[ -d "$d" ] || no "is not a folder"
 w=$(find "$d" \( __WEIGHTS__ -o -size +131072 \) -type f | head -n 1)
-if [ -n "$w" ]; then echo "$d holds weights: $w"; exit 3; fi
+[ -z "$w" ] || no "__HOLDS_WEIGHTS__ (${w#"$d"/})"
 if [ -e "$d/__MARKER__" ] || [ -z "$(ls -A "$d")" ] || [ "$replace" = yes ]; then exit 0; fi
-echo "$d holds files that no bundle put there: $(ls -A "$d" | head -n 3 | tr '\n' ' ')"
-exit 3
+no "__HOLDS_OTHERS__ ($(ls -A "$d" | head -n 3 | tr '\n' ' '))"
 """
+
+
+def refusal(found: str, *, replace: bool) -> str:
+    """Return why a bundle may not take the place of what an observation found, or ""."""
+    if found.startswith(HOLDS_WEIGHTS) or (found.startswith(HOLDS_OTHERS) and not replace):
+        return found
+    return ""
 
 
 def bundle_step(
@@ -73,6 +87,9 @@ def bundle_step(
             sums="\n".join(_is(file) for file in manifest.files),
             digest=quote(manifest.digest),
             marker=quote(MARKER),
+            weights=_WEIGHTS,
+            holds_weights=HOLDS_WEIGHTS,
+            holds_others=HOLDS_OTHERS,
         ),
         wanted=manifest.digest,
         actions=(_guard(place, replace=replace), Push(place, archive, sha256)),
@@ -82,9 +99,16 @@ def bundle_step(
 
 
 def _guard(place: HostPath, *, replace: bool) -> Run:
-    weights = " -o ".join(f"-name '*{suffix}'" for suffix in WEIGHT_SUFFIXES)
-    script = _GUARD.replace("__WEIGHTS__", weights).replace("__MARKER__", MARKER)
-    return Run(("sh", "-c", script, "guard", place, "yes" if replace else "no"))
+    words = {
+        "__WEIGHTS__": _WEIGHTS,
+        "__MARKER__": MARKER,
+        "__HOLDS_WEIGHTS__": HOLDS_WEIGHTS,
+        "__HOLDS_OTHERS__": HOLDS_OTHERS,
+    }
+    script = _GUARD
+    for word, text in words.items():
+        script = script.replace(word, text)
+    return Run(("sh", "-c", script, "guard", place, "yes" if replace else "no", place.path))
 
 
 def _is(file: BundleFile) -> str:

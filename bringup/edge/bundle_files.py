@@ -91,7 +91,7 @@ def open_archive(path: Path) -> Opened:
     if marker is None:
         raise UsageError(
             f"cannot use {path} as a bundle: it has no manifest",
-            remedy="make it from the worker's model folder: bringup bundle make",
+            remedy="make it from the worker's model folder: bringup bundle.make",
         )
     manifest = parse_manifest(marker, where=str(path))
     _check(path, manifest, members)

@@ -96,7 +96,7 @@ def _only_tiktoken(names: tuple[str, ...]) -> bool:
 
 BUNDLE = (
     "copy configuration and tokenizer files (no weights, about 1.4 MB) to the identical path on "
-    "the frontend: bringup bundle push; if they are there already, see "
+    "the frontend: bringup bundle.push; if they are there already, see "
     "https://github.com/ai-dynamo/dynamo/issues/11178"
 )
 NAMES = "start both workers with the same --served-model-name"

@@ -190,9 +190,10 @@ def bundle_doctor(
     """Tell why a frontend does not list a model, what mends it, and who has to be restarted.
 
     Looks at what workers announce, at the files as the frontend sees them, at its log, its
-    answers and how it was started. What it cannot look at is told, and never taken for good.
+    answers and how it was started. Exit codes: 0 listed and sound, 1 a cause was found, 3 none was
+    found and something could not be looked at.
     """
-    from ..bundle.doctor import causes
+    from ..bundle.doctor import causes, is_sound
     from ..flow_bundle_doctor import Frontend
     from ..flow_bundle_open import (
         FrontendSpot,
@@ -217,7 +218,9 @@ def bundle_doctor(
         )
     screen.show(diagnosis_view(model, findings))
     screen.emit(diagnosis_document(model, findings))
-    return Exit.FAILED if causes(findings) else Exit.DONE
+    if causes(findings):
+        return Exit.FAILED
+    return Exit.DONE if is_sound(findings) else Exit.UNREACHABLE
 
 
 def _opened(bundle: str, *, load: bool, screen: Screen) -> Opened:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from bringup.bundle.reports import Outcome
+from bringup.bundle.step import bundle_step
 from bringup.core.errors import Blocked, Unreachable
 from bringup.core.event import Event
+from bringup.core.steps import Run
 from bringup.edge.bundle_files import Opened
 from bringup.flow_bundle_push import push
 
@@ -87,6 +89,27 @@ def test_folder_with_weights_is_never_replaced(bundle: Opened, tmp_path: Path) -
     with pytest.raises(Blocked, match="holds weights"):
         placed_in(bundle, folder, replace=True)
     assert (folder / "model-00001-of-00096.safetensors").exists()
+
+
+def test_check_tells_that_a_push_would_be_refused(bundle: Opened, tmp_path: Path) -> None:
+    folder = tmp_path / "K3"
+    folder.mkdir()
+    (folder / "model-00001-of-00096.safetensors").write_bytes(safetensors())
+    host = HereHost()
+    (row,) = push(bundle, [target(folder, host)], check=True)
+    assert isinstance(row.error, Blocked)
+    assert "bundle.check BUNDLE --folder b300-04:" in row.error.remedy
+    assert host.trips == 1
+
+
+def test_weights_that_came_after_the_look_are_safe_as_well(bundle: Opened, tmp_path: Path) -> None:
+    step = bundle_step(bundle.manifest, str(bundle.path), bundle.sha256, str(tmp_path / "K3"))
+    guard = step.actions[0]
+    assert isinstance(guard, Run)
+    (tmp_path / "K3").mkdir()
+    (tmp_path / "K3/late.gguf").write_bytes(b"GGUF")
+    result = HereHost().run(guard)
+    assert (result.exit, "holds weights (late.gguf)" in result.stdout) == (3, True)
 
 
 def test_somebody_s_files_go_only_when_asked(bundle: Opened, tmp_path: Path) -> None:
