@@ -19,10 +19,11 @@ from .engines.schema import Schema
 from .engines.settle import settled
 from .engines.spec import Spec, specify
 from .probes.gpu import Gpus
-from .rules import CHECKS, advice, fallbacks
-from .rules.deployment import ROWS as DEPLOYMENT_ROWS
+from .rules import CHECKS, advice, fallbacks, pairs
+from .rules import deployment as across_hosts
 
 RULES = (*fallbacks.ROWS, *advice.ROWS)
+JOINT_RULES = (*across_hosts.ROWS, *pairs.ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def design(
     if deployment is None or not roles:
         return Design(host, judge(CHECKS, world_of(inventory, host, own), host=host.name), ())
     joint, asked = _joint(inventory, deployment, facts), tuple(asked)
-    across = judge(DEPLOYMENT_ROWS, joint, host=host.name)
+    across = judge(JOINT_RULES, joint, host=host.name)
     findings, parts = list(across), []
     for role in roles:
         world = world_of(inventory, host, own, deployment, role)

@@ -41,6 +41,10 @@ class Screen(Protocol):
         ...
 
 
+WHOLE = 10_000
+"""Columns of what goes to a file and must stay on its line, so that people can search for it."""
+
+
 class JsonScreen:
     """One object a line on standard output; progress and errors are objects too."""
 
@@ -139,13 +143,17 @@ class PeopleScreen:
     def fail(self, error: ToolError) -> None:
         from .report_error import error_view
 
+        from rich.console import Console
+
         with self._lock:
             self._stop()
-            from rich.console import Console
-
-            Console(file=self._error, width=self.console.width, highlight=False).print(
-                error_view(error)
-            )
+            width = None if self._error.isatty() else WHOLE
+            console = Console(file=self._error, width=width, highlight=False)
+            with console.capture() as captured:
+                console.print(error_view(error))
+            lines = captured.get().split("\n")
+            self._error.write("\n".join(line.rstrip() for line in lines))
+            self._error.flush()
 
     def close(self) -> None:
         self._stop()
