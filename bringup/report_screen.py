@@ -141,9 +141,9 @@ class PeopleScreen:
             self._status = None
 
     def fail(self, error: ToolError) -> None:
-        from .report_error import error_view
-
         from rich.console import Console
+
+        from .report_error import error_view
 
         with self._lock:
             self._stop()
