@@ -151,9 +151,18 @@ def loaded(
     with registry.running(shipping.folder / "registry") as local:
         shipping.listen(Event(shipping.source.name, "push", f"{kept} to the local registry"))
         tag = kept.rpartition(":")[2]
-        local.push(shipping.source, facts, name, tag)
+        _push(shipping.source, local, facts, name, tag)
         stored = local.stored(name, tag)
         yield local.cargo(facts, reference, kept, stored), local, stored
+
+
+def _push(source: Engine, local: Registry, facts: ImageFacts, name: str, tag: str) -> None:
+    """Push to the controller's registry, through a tunnel where the image is on another host."""
+    if not isinstance(source.remote, Tunnels):
+        return local.push(source, facts, name, tag)
+    # The same port on both ends keeps the name under which the engine remembers what it pushed.
+    with source.remote.tunnel(to_port=local.port, host_port=local.port) as tunnel:
+        return local.push(source, facts, name, tag, port=tunnel.port)
 
 
 def _source_image(source: Engine, reference: str) -> ImageFacts:
@@ -296,8 +305,15 @@ class _Carrier:
         return HostPath(f"{self.shipping.stage}/{self.cargo.facts.short}-{key}")
 
     def progress(self, host: str) -> Callable[[int, int], None]:
+        """Tell of every twentieth of the way: a log of a big image stays short."""
+        told = -1
+
         def tell(done: int, total: int) -> None:
-            self.say(host, f"{human(done)} of {human(total)}", done / total if total else 1.0)
+            nonlocal told
+            twentieth = 20 * done // total if total else 20
+            if twentieth > told:
+                told = twentieth
+                self.say(host, f"{human(done)} of {human(total)}", done / total if total else 1.0)
 
         return tell
 

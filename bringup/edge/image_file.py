@@ -147,9 +147,9 @@ def read_image(folder: Path) -> ImageFolder:
     return found
 
 
-def read_images(root: Path) -> tuple[ImageFolder, ...]:
-    """Read every image below ``root/images``, by name."""
-    return tuple(read_image(path.parent) for path in sorted(root.glob("images/*/image.yml")))
+def read_images(folder: Path) -> tuple[ImageFolder, ...]:
+    """Read every image folder below a folder, by name."""
+    return tuple(read_image(path.parent) for path in sorted(folder.glob("*/image.yml")))
 
 
 def _shown(folder: Path) -> str:

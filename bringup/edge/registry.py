@@ -64,17 +64,19 @@ class Registry:
     folder: Path
     port: int
 
-    def push(self, engine: Engine, image: ImageFacts, name: str, tag: str) -> None:
-        """Have an engine of this machine push an image; layers that are here stay unsent."""
-        reference = self.reference(name, tag)
+    def push(
+        self, engine: Engine, image: ImageFacts, name: str, tag: str, *, port: int = 0
+    ) -> None:
+        """Have an engine push an image; layers that are here stay unsent.
+
+        `port` is where a tunnel brings this registry to an engine of another machine.
+        """
+        reference = f"localhost:{port or self.port}/{name}:{tag}"
         engine.tag(image.id, reference)
         try:
             engine.do("push", reference, why=f"cannot push {name}:{tag}", seconds=7200)
         finally:
             engine.untag(reference)
-
-    def reference(self, name: str, tag: str) -> str:
-        return f"localhost:{self.port}/{name}:{tag}"
 
     def stored(self, name: str, tag: str) -> Stored:
         """Return an image's description and layers; raises ToolError when it is not whole."""

@@ -7,7 +7,7 @@ from ..core.verb import Verb
 
 def collect() -> tuple[Verb, ...]:
     """Return every verb in the order of the table of contents."""
-    from . import bundle, develop, engine, explain, inventory, lab, provision
+    from . import bundle, develop, engine, explain, image, inventory, lab, provision
 
     return (
         *provision.VERBS,
@@ -15,6 +15,7 @@ def collect() -> tuple[Verb, ...]:
         *explain.VERBS,
         *engine.VERBS,
         *inventory.VERBS,
+        *image.VERBS,
         *lab.VERBS,
         *develop.VERBS,
     )

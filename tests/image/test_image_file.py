@@ -18,7 +18,10 @@ SUM = "0" * 64
 
 
 def test_every_image_of_the_repository_reads() -> None:
-    assert [image.recipe.name for image in read_images(ROOT)] == ["dynamo-sglang-k3", "vllm-nixl"]
+    assert [image.recipe.name for image in read_images(ROOT / "images")] == [
+        "dynamo-sglang-k3",
+        "vllm-nixl",
+    ]
 
 
 def test_k3_takes_dynamo_without_extra_and_without_dependencies() -> None:
