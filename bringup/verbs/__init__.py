@@ -7,10 +7,11 @@ from ..core.verb import Verb
 
 def collect() -> tuple[Verb, ...]:
     """Return every verb in the order of the table of contents."""
-    from . import bundle, develop, engine, explain, image, inventory, lab, provision
+    from . import bundle, develop, engine, explain, image, inventory, lab, provision, ready
 
     return (
         *provision.VERBS,
+        *ready.VERBS,
         *bundle.VERBS,
         *explain.VERBS,
         *engine.VERBS,

@@ -1,0 +1,37 @@
+"""Name what a log tells, with what the hosts' checks say beside it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from .core.errors import UsageError
+from .edge.catalogue import failures
+from .readiness.failures import Case, Match, diagnose, last_words, lines_of
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found in one log: known causes, the likeliest first; else its last words."""
+
+    source: str
+    matches: tuple[Match, ...]
+    said: tuple[str, ...] = ()
+
+
+def diagnose_text(source: str, log: str, case: Case | None = None) -> Diagnosis:
+    """Return what a log tells."""
+    lines = lines_of(log)
+    found = diagnose(failures(), lines, case)
+    return Diagnosis(source, found, () if found else last_words(lines))
+
+
+def read_text(path: str) -> str:
+    """Return a log file whole, or standard input for "-". Raises UsageError."""
+    if path == "-":
+        return sys.stdin.buffer.read().decode(errors="replace")
+    try:
+        return Path(path).read_bytes().decode(errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read the log {path}: {error.strerror}") from error

@@ -1,0 +1,174 @@
+"""What goes wrong while a deployment comes up, as rows of data, and how a log or a state names one.
+
+The rows are in `failures/*.yml`; `edge.catalogue` reads them. A row is told by lines of a log, by
+signs of the state (see `signs`), or by both. Matching is pure: text in, matches out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..core.rules import Finding, Level
+from ..core.version import within
+
+WINDOW = 400
+"""Lines within which all parts of a signature that needs several must stand: one traceback."""
+
+CONSEQUENCE = 10
+"""Weight up to which a row only tells that an earlier line has the cause."""
+
+SHOWN = 300
+"""Most characters of a line that are shown as evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One known way to fail.
+
+    `says`: patterns of which one line must match one. `also`: patterns that other lines near it
+    must match, each. `signs`: words of the state that must all hold. A row with both `says` and
+    `signs` needs both. `checks` are ids of findings that look at the same cause before a start.
+    """
+
+    id: str
+    title: str
+    cause: str
+    fix: str
+    sources: tuple[str, ...]
+    says: tuple[re.Pattern[str], ...] = ()
+    also: tuple[re.Pattern[str], ...] = ()
+    signs: tuple[str, ...] = ()
+    command: str = ""
+    certain: bool = False
+    weight: int = 50  # the higher one is told first; a mere consequence has 10
+    family: str = ""
+    engines: tuple[str, ...] = ()
+    versions: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # package: [since, until)
+    given: Mapping[str, str] = field(default_factory=dict)  # of the deployment, as `moe: "true"`
+    checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is known besides the log: nothing in it excludes a row unless it surely differs."""
+
+    engine: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
+    signs: frozenset[str] = frozenset()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A row that fits: the line that shows it (1-based number, 0 when none), and what backs it."""
+
+    failure: Failure
+    evidence: str
+    line: int = 0
+    backed_by: tuple[Finding, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command with the groups of the signature put in, as {port} or {flag}."""
+        return _filled(self.failure, self.failure.command, self.evidence)
+
+    @property
+    def fix(self) -> str:
+        return _filled(self.failure, self.failure.fix, self.evidence)
+
+    @property
+    def is_certain(self) -> bool:
+        """Surely the cause: by its own words, or because a check of the host says the same."""
+        return self.failure.certain or bool(self.backed_by)
+
+
+def _filled(failure: Failure, text: str, line: str) -> str:
+    found = (hit for pattern in failure.says if (hit := pattern.search(line)))
+    groups = next(found, None)
+    values = groups.groupdict() if groups else {}
+    return re.sub(r"\{(\w+)\}", lambda name: values.get(name[1]) or f"<{name[1]}>", text)
+
+
+def lines_of(log: str) -> list[str]:
+    """Return the lines of a log: colours gone, progress bars that rewrite a line cut apart."""
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log)
+    return re.split(r"\r\n|\n|\r", plain)
+
+
+def diagnose(
+    failures: Iterable[Failure], log: str | Iterable[str] = "", case: Case | None = None
+) -> tuple[Match, ...]:
+    """Return the rows that fit, the likeliest cause first, each once.
+
+    Surely known causes come before others, root causes before their consequences, and of equal
+    ones that which the log told first.
+    """
+    known = case or Case()
+    lines = lines_of(log) if isinstance(log, str) else list(log)
+    matches = [m for f in failures if fits(f, known) and (m := _match(f, lines, known))]
+    return tuple(sorted(matches, key=_order))
+
+
+def _order(match: Match) -> tuple[bool, int, int, str]:
+    return (not match.is_certain, -match.failure.weight, match.line, match.failure.id)
+
+
+def fits(failure: Failure, case: Case) -> bool:
+    """Return whether a row may speak of a case: an engine or version that surely differs may not.
+
+    A row about a state speaks only where the state holds.
+    """
+    if failure.engines and case.engine and case.engine not in failure.engines:
+        return False
+    for package, (since, until) in failure.versions.items():
+        if within(case.versions.get(package, ""), since, until) is False:
+            return False
+    if any(case.given.get(key, value) != value for key, value in failure.given.items()):
+        return False
+    return set(failure.signs) <= case.signs
+
+
+def _match(failure: Failure, lines: list[str], case: Case) -> Match | None:
+    backed = tuple(f for f in case.findings if f.id in failure.checks and f.level is not Level.OK)
+    if not failure.says:
+        return Match(failure, ", ".join(failure.signs), 0, backed)
+    for number, line in _hits(failure, lines):
+        near = lines[max(0, number - WINDOW) : number + WINDOW]
+        if all(any(pattern.search(other) for other in near) for pattern in failure.also):
+            return Match(failure, shown(line), number + 1, backed)
+    return None
+
+
+def _hits(failure: Failure, lines: list[str]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(lines):
+        if any(pattern.search(line) for pattern in failure.says):
+            yield number, line
+
+
+def shown(line: str) -> str:
+    """Return a line as evidence: no blanks around, cut where it is long."""
+    text = line.strip()
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def last_words(lines: Iterable[str], count: int = 6) -> tuple[str, ...]:
+    """Return the last lines that say something, for a failure that no row knows."""
+    told = [shown(line) for line in lines if line.strip()]
+    errors = [line for line in told if _TELLING.search(line)]
+    return tuple(dict.fromkeys((*errors[-count:], *told[-2:])))
+
+
+_TELLING = re.compile(r"error|fatal|cannot|fail|exception|denied|refused|killed", re.IGNORECASE)
+
+
+def of_check(failures: Iterable[Failure], id_: str) -> tuple[Failure, ...]:
+    """Return the rows that a check or rule of this id looks at before a start."""
+    return tuple(failure for failure in failures if id_ in failure.checks)
+
+
+def addressed(text: str, names: Mapping[str, str]) -> str:
+    """Return a command with words such as HOST, IMAGE or CONTAINER replaced, where known."""
+    return re.sub(r"\b[A-Z][A-Z_]{2,}\b", lambda word: names.get(word[0]) or word[0], text)
