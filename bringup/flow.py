@@ -16,6 +16,7 @@ from .core.steps import Step, Write
 from .core.words import HostPath
 from .decide import Design, Part, design
 from .edge.pool import Outcome, each
+from .engines.spec import UNIT
 from .engines.values import values
 from .flow_apply import apply, observe
 from .flow_engine import answered
@@ -119,6 +120,9 @@ def _scripts(tools: Tools, part: Part) -> Iterator[Step]:
         write = Write(HostPath(spec.secrets_file), spec.secrets_text.encode(), 0o600, secret=True)
         yield file_step(write, title=f"keep the secrets of {spec.script_name}")
     yield text_file(spec.script, text, mode=0o755, title=f"write {spec.script}")
+    if spec.unit:
+        unit = tools.renderer.text(UNIT, given)
+        yield text_file(spec.unit, unit, title=f"write {spec.unit_name}; enable it yourself")
 
 
 def facts_digest(facts: Facts) -> str:

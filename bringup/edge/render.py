@@ -1,14 +1,14 @@
 """Render script templates. Every value passes a filter that quotes it; none reaches sh raw.
 
 Filters: `q` one word · `argv` words, an option and its value a line · `env` checked names with
-quoted values · `comment` text that cannot leave its comment line.
+quoted values · `comment` text that cannot leave its comment line · `unit` a word of a systemd unit.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,7 +65,26 @@ def comment(value: object) -> str:
     return _CONTROL.sub(" ", str(value)).strip()
 
 
-FILTERS = {"q": q, "argv": argv, "env": env, "comment": comment}
+def unit(value: object) -> str:
+    """Return one word of a systemd unit: ``%`` doubled, control characters gone, quoted if needed.
+
+    Raises TemplateError for a secret.
+    """
+    if isinstance(value, Secret):
+        raise TemplateError("cannot put a secret into a unit: give it through the secrets file")
+    text = _CONTROL.sub(" ", str(value)).strip().replace("\\", "\\\\").replace("%", "%%")
+    return (
+        text if re.fullmatch(r"[\w@%+=:,./ ()-]+", text) else '"' + text.replace('"', '\\"') + '"'
+    )
+
+
+FILTERS: Mapping[str, Callable[..., str]] = {
+    "q": q,
+    "argv": argv,
+    "env": env,
+    "comment": comment,
+    "unit": unit,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from .engine import CommandLine, Engine, Settled, plainly
 
 CONTAINER = "serve/container.sh.j2"
 PROCESS = "serve/process.sh.j2"
+UNIT = "serve/unit.service.j2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,16 @@ class Spec:
     def script(self) -> str:
         """The script's path on the host."""
         return f"{self.folder}/{self.script_name}"
+
+    @property
+    def unit_name(self) -> str:
+        """The systemd unit that runs the script where the knob `service` asks for one."""
+        return f"bringup-{self.name}.service"
+
+    @property
+    def unit(self) -> str:
+        """The unit's path on the host, "" where none is wanted."""
+        return f"/etc/systemd/system/{self.unit_name}" if flag(self.decisions, "service") else ""
 
     @property
     def secrets_file(self) -> str:
