@@ -16,10 +16,14 @@ from ..core.host import Host
 from ..core.remote import Result, Traffic
 from . import hostscripts
 from .actions import Call, ScriptedRemote, Session
+from .hostscripts import Shipment
+from .output import Output
 from .ssh_config import Resolver, Route, SshOptions
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from paramiko import Channel
 
     from .ssh_connection import HostConnection
     from .ssh_line import Line, Lines
@@ -107,13 +111,18 @@ class SshRemote(ScriptedRemote):
     def exchange(self, call: Call) -> Result:
         """Run a script on the host. Raises Unreachable when no line can be made, or it is lost."""
         seconds = self._fleet.seconds_for(call.seconds, self.host.name)
+        from .ssh_exec import Talk
+
         shipment = hostscripts.bounded(
             call.script,
             seconds=seconds,
             input_bytes=call.input_bytes,
             sudo=self.host.login.sudo,
         )
-        return self.line().exchange(shipment, call, seconds, self._fleet.options.cap_bytes)
+        cap = self._fleet.options.cap_bytes
+        out, error = (Output(cap, call.on_line) for _ in range(2))
+        line, channel = self._line_for(shipment)
+        return line.exchange(Talk(shipment, seconds, call.input, out, error), channel)
 
     def start(self, script: str) -> Session:
         """Run a script that ends when its input does: the lock's holder."""
@@ -122,15 +131,20 @@ class SshRemote(ScriptedRemote):
 
     def line(self) -> Line:
         """Return the line to the host; makes it when there is none, or the last one is gone."""
+        return self._line_for(None)[0]
+
+    def _line_for(self, first: Shipment | None) -> tuple[Line, Channel | None]:
+        """Return the line; where it is made now, a first command may have begun on a channel."""
         with self._opening:
             if self._line is not None and self._line.alive:
-                return self._line
+                return self._line, None
             try:
-                self._line = self._fleet.lines.open(self._fleet.route(self.host))
+                opened = self._fleet.lines.open(self._fleet.route(self.host), first)
             except ToolError as fault:
                 fault.host = self.host.name  # also where a gateway was at fault
                 raise
-            return self._line
+            self._line = opened[0]
+            return opened
 
     def traffic(self) -> Traffic:
         """Return what this host has cost so far, its gateways left out."""

@@ -57,10 +57,15 @@ class Talk:
     error: Output
 
 
-def exchange(transport: paramiko.Transport, talk: Talk, abort: Callable[[], None]) -> Result:
+def exchange(
+    transport: paramiko.Transport,
+    talk: Talk,
+    abort: Callable[[], None],
+    channel: paramiko.Channel | None = None,
+) -> Result:
     """Run one command to its end. Raises Lost, and Unreachable when it does not end in time."""
     began = time.monotonic()
-    channel = begin(transport, talk.shipment, abort)
+    channel = channel or begin(transport, talk.shipment, abort)
     with closing(channel):
         _feed(channel, talk)
         code = _collect(channel, talk, began + talk.seconds + GRACE_S)
@@ -76,7 +81,7 @@ def begin(
     try:
         channel = transport.open_session(timeout=OPEN_S)
         with _limited(OPEN_S, abort):
-            channel.exec_command("exec " + command(shipment.words))
+            channel.exec_command(text_of(shipment))
     except paramiko.ChannelException as error:
         raise Unreachable(
             f"cannot start a command: the server opens no session ({error.text or error.code})",
@@ -85,6 +90,11 @@ def begin(
     except (paramiko.SSHException, OSError, EOFError) as error:
         raise Lost(str(error) or "the line closed") from error
     return channel
+
+
+def text_of(shipment: Shipment) -> str:
+    """Return the text that a login shell is given."""
+    return "exec " + command(shipment.words)
 
 
 @contextmanager

@@ -12,14 +12,13 @@ import paramiko
 
 from ..core.errors import Interrupted, ToolError, Unreachable
 from ..core.remote import Result, Traffic
-from . import ssh_exec
-from .actions import Call
+from . import ssh_exec, ssh_flight
 from .hostscripts import Shipment
-from .output import Output
 from .ssh_config import Endpoint, Route, SshOptions
 from .ssh_exec import ChannelSession, Lost, Talk
+from .ssh_flight import FlightFailed
 from .ssh_keys import KnownHosts, preferred_kinds, trust
-from .ssh_login import KeyRing, log_in
+from .ssh_login import Fly, KeyRing, log_in
 from .ssh_socket import ByteStream, MeteredStream, dial
 from .ssh_transport import HOST_KEYS, Dropped, HostTransport, host_key, max_startups, shake_hands
 
@@ -62,14 +61,15 @@ class Line:
     def alive(self) -> bool:
         return self.transport.is_active()
 
-    def exchange(self, shipment: Shipment, call: Call, seconds: float, cap_bytes: int) -> Result:
-        """Run one command to its end. Raises Unreachable when the line is lost."""
+    def exchange(self, talk: Talk, channel: paramiko.Channel | None = None) -> Result:
+        """Run one command to its end, on a channel where it has begun already.
+
+        Raises Unreachable when the line is lost.
+        """
         self._meter.commands += 1
-        out, error = (Output(cap_bytes, call.on_line) for _ in range(2))
-        talk = Talk(shipment, seconds, call.input, out, error)
         began = time.monotonic()
         try:
-            return ssh_exec.exchange(self.transport, talk, self.abort)
+            return ssh_exec.exchange(self.transport, talk, self.abort, channel)
         except Lost as lost:
             raise self._lost(lost, time.monotonic() - began) from lost
         except ToolError as fault:
@@ -133,19 +133,30 @@ class Lines:
         self._ring = KeyRing()
         self._lock = threading.Lock()
         self._jumps: dict[Route, _Once] = {}
+        self._grounded: set[Endpoint] = set()
         self._lines: list[Line] = []
         self._meters: dict[str, Meter] = {}
 
-    def open(self, route: Route) -> Line:
-        """Return a new line to the end of a route. Raises Unreachable, naming the hop at fault."""
-        endpoint = route[-1]
-        for attempt in range(TRIES):
-            self._pause(endpoint, attempt)
+    def open(
+        self, route: Route, first: Shipment | None = None
+    ) -> tuple[Line, paramiko.Channel | None]:
+        """Return a new line to the end of a route, and the channel of a first command.
+
+        No channel comes back where the command did not go out with the login. Raises
+        Unreachable, naming the hop at fault.
+        """
+        endpoint, dropped = route[-1], 0
+        while True:
+            self._go_on(endpoint)
             try:
-                return self._open(route)
+                return self._open(route, first)
+            except FlightFailed:
+                self._grounded.add(endpoint)
             except Dropped:
-                continue
-        raise max_startups(endpoint, TRIES)
+                dropped += 1
+                if dropped == TRIES:
+                    raise max_startups(endpoint, TRIES) from None
+                self.stop.wait(PAUSE_S * 2 ** (dropped - 1) * (1 + random.random()))  # noqa: S311
 
     def traffic(self) -> dict[str, Traffic]:
         with self._lock:
@@ -162,12 +173,11 @@ class Lines:
         for line in lines:
             line.close()
 
-    def _pause(self, endpoint: Endpoint, attempt: int) -> None:
-        pause = PAUSE_S * 2 ** (attempt - 1) * (1 + random.random()) if attempt else 0.0  # noqa: S311
-        if self.stop.wait(pause) if pause else self.stop.is_set():
+    def _go_on(self, endpoint: Endpoint) -> None:
+        if self.stop.is_set():
             raise Interrupted(f"cannot go on with {endpoint.label}: the run was stopped")
 
-    def _open(self, route: Route) -> Line:
+    def _open(self, route: Route, first: Shipment | None) -> tuple[Line, paramiko.Channel | None]:
         endpoint = route[-1]
         stream = MeteredStream(self._stream(route))
         meter = self._count(endpoint.label, stream)
@@ -175,7 +185,8 @@ class Lines:
         transport = shake_hands(stream, endpoint, kinds, self.stop)
         try:
             self._trust(endpoint, transport)
-            log_in(transport, endpoint, self._ring)
+            fly = self._flight(endpoint, transport, first)
+            channel = log_in(transport, endpoint, self._ring, fly)
         except BaseException:
             stream.abort()
             transport.close()
@@ -183,7 +194,19 @@ class Lines:
         line = Line(route, transport, stream, meter)
         with self._lock:
             self._lines.append(line)
-        return line
+        return line, channel
+
+    def _flight(
+        self, endpoint: Endpoint, transport: HostTransport, first: Shipment | None
+    ) -> Fly | None:
+        """Return how to log in and start the first command at once, where that may work."""
+        grounded = not self.options.one_flight or endpoint in self._grounded
+        if grounded or not ssh_flight.can_fly(transport):
+            return None
+        text = ssh_exec.text_of(first) if first else ""
+        return lambda key: ssh_flight.take_off(
+            transport, endpoint.user, key, text, 2 * endpoint.connect_s
+        )
 
     def _trust(self, endpoint: Endpoint, transport: HostTransport) -> None:
         trust(
@@ -211,7 +234,7 @@ class Lines:
 
     def _jump(self, route: Route) -> Line:
         with self._lock:
-            once = self._jumps.setdefault(route, _Once(lambda: self.open(route)))
+            once = self._jumps.setdefault(route, _Once(lambda: self.open(route)[0]))
         return once.get()
 
     def _count(self, label: str, stream: MeteredStream) -> Meter:

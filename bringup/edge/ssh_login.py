@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import paramiko
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -21,6 +22,9 @@ from .ssh_keys import CERTIFICATE, fingerprint
 
 SEARCHED = ("id_ed25519", "id_ecdsa", "id_rsa")
 """Key files in ~/.ssh that are tried when nobody named one, as ssh does."""
+
+
+Fly: TypeAlias = Callable[[paramiko.PKey], paramiko.Channel | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +159,25 @@ def _agent(endpoint: Endpoint) -> Iterator[AgentSSH | None]:
             agent.close()
 
 
-def log_in(transport: paramiko.Transport, endpoint: Endpoint, ring: KeyRing) -> None:
-    """Log in with the first key that the server takes; raise Unreachable that names all tried."""
+def log_in(
+    transport: paramiko.Transport, endpoint: Endpoint, ring: KeyRing, fly: Fly | None
+) -> paramiko.Channel | None:
+    """Log in with the first key that the server takes; raise Unreachable that names all tried.
+
+    With one key to try, `fly` may log in and start a command at once: then return its channel.
+    """
     with identities(endpoint, ring) as (keys, faults):
         if not keys:
             raise _no_key(endpoint, faults)
+        if fly is not None and len(keys) == 1:
+            try:
+                return fly(keys[0].key)
+            except TimeoutError:
+                raise _no_answer(endpoint) from None
         refused: list[str] = []
         for identity in keys:
             if _try(transport, endpoint, identity, refused):
-                return
+                return None
             refused.append(str(identity))
         raise _refused(endpoint, refused, faults)
 
@@ -178,12 +192,7 @@ def _try(
     except paramiko.SSHException:
         answered.set()
     if not answered.wait(2 * endpoint.connect_s):
-        raise _login_fault(
-            endpoint,
-            f"no answer within {2 * endpoint.connect_s:g} s",
-            "sshd hangs while it checks the login: DNS (UseDNS), PAM or a full disk are the usual"
-            " causes; see its console",
-        )
+        raise _no_answer(endpoint)
     if transport.is_authenticated():
         return True
     trouble = transport.get_exception()
@@ -214,6 +223,15 @@ def _login_fault(endpoint: Endpoint, why: str, remedy: str) -> Unreachable:
         f"cannot log in to {endpoint.label} ({endpoint}): {why}",
         host=endpoint.label,
         remedy=remedy,
+    )
+
+
+def _no_answer(endpoint: Endpoint) -> Unreachable:
+    return _login_fault(
+        endpoint,
+        f"no answer within {2 * endpoint.connect_s:g} s",
+        "sshd hangs while it checks the login: DNS (UseDNS), PAM or a full disk are the usual"
+        " causes; see its console",
     )
 
 

@@ -123,7 +123,8 @@ def _kex_fault(
     where = f"{endpoint.label} at {endpoint.address} port {endpoint.port}"
     version = transport.remote_version
     if "Incompatible" in said:
-        ours = ssh_flight.our_lists(transport)
+        options = transport.get_security_options()
+        ours = " ".join((*options.kex, *transport.preferred_keys, *options.ciphers))
         return Unreachable(
             f"cannot agree with {where} on how to encrypt: {said}",
             host=endpoint.label,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -79,6 +81,42 @@ def relay(port: int, *, limit: int | None = None, drop_first: int = 0) -> Serve:
         _pass(far, line, limit)
 
     return serve
+
+
+def slow(port: int, delay_s: float) -> Serve:
+    """Pass bytes on to a real server, each some time after it came, both ways."""
+
+    def serve(line: socket.socket, number: int) -> None:
+        far = socket.create_connection(("127.0.0.1", port))
+        for one in (line, far):
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=_pass_late, args=(line, far, delay_s), daemon=True).start()
+        _pass_late(far, line, delay_s)
+
+    return serve
+
+
+def _pass_late(source: socket.socket, sink: socket.socket, delay_s: float) -> None:
+    waiting: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+
+    def deliver() -> None:
+        with suppress(OSError):
+            while True:
+                due, data = waiting.get()
+                time.sleep(max(0.0, due - time.monotonic()))
+                if not data:
+                    sink.shutdown(socket.SHUT_RDWR)
+                    return
+                sink.sendall(data)
+
+    threading.Thread(target=deliver, daemon=True).start()
+    data = b"x"
+    while data:
+        try:
+            data = source.recv(65536)
+        except OSError:
+            data = b""
+        waiting.put((time.monotonic() + delay_s, data))
 
 
 def _pass(source: socket.socket, sink: socket.socket, limit: int | None) -> None:

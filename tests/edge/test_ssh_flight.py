@@ -1,0 +1,118 @@
+"""Login and first command in one flight: the same answers, fewer round trips, a way back.
+
+A release of paramiko that changes a name which it keeps to itself fails here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from bringup.core.errors import Unreachable
+from bringup.core.steps import Run
+from bringup.edge import ssh_flight
+from bringup.edge.ssh import SshRemote
+from tests.fleet import keys
+from tests.fleet.fixtures import MakeSshd
+from tests.fleet.sshd import Sshd
+
+from . import lame
+from .reaching import reach
+
+FAR_S = 0.2
+"""Round-trip time of the slow line, in seconds."""
+
+
+@contextmanager
+def far(sshd: Sshd, tmp_path: Path, *, one_flight: bool) -> Iterator[SshRemote]:
+    """Reach a server over a slow line."""
+    with lame.serving(lame.slow(sshd.port, FAR_S / 2)) as server:
+        host = sshd.host(port=server.port, host_key=keys.fingerprint(sshd.host_key))
+        with reach(host, tmp_path / "known", one_flight=one_flight) as remote:
+            yield remote
+
+
+def first_answer_s(sshd: Sshd, tmp_path: Path, *, one_flight: bool) -> float:
+    with far(sshd, tmp_path, one_flight=one_flight) as remote:
+        began = monotonic()
+        assert remote.read("echo ready", seconds=60).stdout == "ready\n"
+        return monotonic() - began
+
+
+def test_first_answer_comes_two_round_trips_earlier(sshd: Sshd, tmp_path: Path) -> None:
+    plain = first_answer_s(sshd, tmp_path, one_flight=False)
+    at_once = first_answer_s(sshd, tmp_path, one_flight=True)
+    assert plain - at_once > 2 * FAR_S
+
+
+def test_command_is_not_held_up_by_nagle_and_delayed_acks(sshd: Sshd) -> None:
+    with reach(sshd.host(), sshd.known_hosts) as remote:
+        remote.read("true", seconds=60)
+        fastest = min(remote.read("true", seconds=60).seconds for _ in range(20))
+    assert fastest < 0.040
+
+
+@pytest.mark.parametrize("one_flight", [True, False])
+def test_first_command_gets_its_input_and_its_exit_code(sshd: Sshd, one_flight: bool) -> None:
+    with reach(sshd.host(), sshd.known_hosts, one_flight=one_flight) as remote:
+        assert remote.run(Run(("wc", "-c"), input=b"x" * 3_000_000)).stdout.strip() == "3000000"
+        assert remote.read("exit 3", seconds=60).exit == 3
+        assert remote.traffic().connections == 1
+
+
+@pytest.mark.parametrize("one_flight", [True, False])
+def test_refused_key_is_said_in_the_same_words(
+    sshd: Sshd, tmp_path: Path, one_flight: bool
+) -> None:
+    key = keys.make_key(tmp_path / "stranger")
+    with (
+        reach(sshd.host(key_file=str(key)), sshd.known_hosts, one_flight=one_flight) as remote,
+        pytest.raises(Unreachable, match=f"the server refused {key}"),
+    ):
+        remote.read("true", seconds=60)
+
+
+def test_server_without_sessions_is_said_after_the_plain_order(make_sshd: MakeSshd) -> None:
+    sshd = make_sshd("MaxSessions=0")
+    with (
+        reach(sshd.host(), sshd.known_hosts) as remote,
+        pytest.raises(Unreachable, match="opens no session"),
+    ):
+        remote.read("true", seconds=60)
+    assert remote.traffic().connections == 2
+
+
+def test_forced_command_is_what_runs(make_sshd: MakeSshd) -> None:
+    sshd = make_sshd("ForceCommand=echo forced")
+    with reach(sshd.host(), sshd.known_hosts) as remote:
+        assert remote.read("echo mine", seconds=60).stdout == "forced\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("SSH-2.0-OpenSSH_9.2p1 Debian-2", True),
+        ("SSH-2.0-OpenSSH_10.0", True),
+        ("SSH-2.0-AsyncSSH_2.24.1", False),
+        ("SSH-2.0-dropbear_2022.83", False),
+    ],
+)
+def test_only_openssh_is_taken_at_its_word(version: str, expected: bool) -> None:
+    class Transport:
+        remote_version = version
+
+    assert ssh_flight.can_fly(Transport()) is expected  # type: ignore[arg-type]
+
+
+def test_fabric_surface_runs_on_the_same_line(sshd: Sshd) -> None:
+    with reach(sshd.host(), sshd.known_hosts) as remote:
+        remote.read("true", seconds=60)
+        done = remote.connection.run("echo by fabric; exit 3", warn=True)
+        assert (done.stdout, done.exited) == ("by fabric\n", 3)
+        with pytest.raises(ValueError, match="env="):
+            remote.connection.run("true", env={"A": "x; echo injected"})
+        assert remote.traffic().connections == 1
