@@ -284,7 +284,7 @@ def ask_ssh(login: Login, config_file: Path | None) -> Said:
         raise UsageError(
             f"cannot read the SSH configuration for {login.address}",
             said=done.stderr.strip(),
-            remedy=f"see ssh -G {shlex.quote(login.address)}; --no-ssh-config leaves it out",
+            remedy=f"see ssh -G {shlex.quote(login.address)}, and correct ~/.ssh/config",
         )
     return parse_answer(done.stdout)
 
@@ -306,7 +306,7 @@ def _ask_paramiko(login: Login, config_file: Path | None) -> Said:
     if _INCLUDE.search(text):
         raise UsageError(
             f"cannot follow Include in {path}: no ssh client is installed here",
-            remedy="install openssh-client, or run with --no-ssh-config",
+            remedy="install openssh-client here, or write its words into hosts.yml",
         )
     found = cast("dict[str, str | list[str]]", SSHConfig.from_text(text).lookup(login.address))
     return {k: (v,) if isinstance(v, str) else tuple(v) for k, v in found.items()}

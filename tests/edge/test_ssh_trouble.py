@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import subprocess
 import sys
 import threading
@@ -122,8 +123,8 @@ def test_no_method_in_common_names_ours(make_sshd: MakeSshd, option: str) -> Non
 
 
 def test_hang_at_the_login_is_said(make_sshd: MakeSshd) -> None:
-    sshd = make_sshd("AuthorizedKeysCommand=/bin/sleep 100", "AuthorizedKeysCommandUser=root",
-                     "AuthorizedKeysFile=none")  # fmt: skip
+    user = f"AuthorizedKeysCommandUser={getpass.getuser()}"
+    sshd = make_sshd("AuthorizedKeysCommand=/bin/sleep 100", user, "AuthorizedKeysFile=none")
     with pytest.raises(Unreachable, match=r"cannot log in to h1 .*no answer within 1 s"):
         ask(sshd.host(connect_s=QUICK), sshd.known_hosts)
 
@@ -263,6 +264,41 @@ def test_killed_controller_leaves_neither_lock_nor_command(
     controller.wait()
     assert eventually(lambda: not runs(f"^sleep {mark}"))
     assert eventually(lambda: not list((tmp_path / "run/lock").iterdir()))
+
+
+WRITE = """
+import itertools, sys
+from pathlib import Path
+from bringup.core.host import Host, Login
+from bringup.core.steps import Write
+from bringup.core.words import HostPath
+from bringup.edge.ssh import SshFleet, SshOptions
+address, port, user, key, known, root = sys.argv[1:]
+host = Host("h1", Login(address, port=int(port), user=user, key_file=key), root=root)
+options = SshOptions(known_hosts=Path(known), use_ssh_config=False)
+remote = SshFleet({"h1": host}, options).remote("h1")
+for content in itertools.cycle((b"A" * 300_000, b"B" * 300_000)):
+    remote.write(tuple(Write(HostPath(f"/etc/{name}"), content) for name in "abc"))
+    print("written", flush=True)
+"""
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.01, 0.02, 0.04, 0.08])
+def test_controller_killed_while_it_writes_leaves_whole_files(
+    sshd: Sshd, tmp_path: Path, delay_s: float
+) -> None:
+    words = (sshd.address, str(sshd.port), sshd.user, str(sshd.key), str(sshd.known_hosts))
+    controller = subprocess.Popen(
+        [sys.executable, "-c", WRITE, *words, str(tmp_path)], stdout=subprocess.PIPE
+    )
+    assert controller.stdout is not None
+    assert controller.stdout.readline() == b"written\n"
+    time.sleep(delay_s)
+    controller.kill()
+    controller.wait()
+    assert eventually(lambda: not list((tmp_path / "etc").glob(".bringup.*")))
+    for name in "abc":
+        assert (tmp_path / "etc" / name).read_bytes() in (b"A" * 300_000, b"B" * 300_000)
 
 
 # The end of a run
