@@ -36,6 +36,7 @@ class Site:
                 f"cannot make sense of the answer of {self.name}",
                 host=self.name,
                 said=result.tail(),
+                remedy="see above what it says; the inside of a container needs sh and base64",
             )
         return {ask.name: answer[ask.name] for ask in questions}
 
