@@ -89,9 +89,23 @@ def design(
         ruled = judge(RULES, world, host=host.name)
         findings += [*judge(CHECKS, world, host=host.name), *ruled]
         parts.append(_part(joint, role, world, (*across, *ruled), operator, asked=asked))
-    findings += agree([*(part.spec for part in parts), *_others(joint, host, operator)])
+    findings += _pair(joint, host, parts, across, operator)
     parts += _front(inventory, joint, host, operator)
     return Design(host, _checked(findings, parts), tuple(parts))
+
+
+def _pair(
+    joint: Joint,
+    host: Host,
+    parts: Iterable[Part],
+    across: Iterable[Finding],
+    operator: Mapping[str, Scalar],
+) -> tuple[Finding, ...]:
+    """Return how the rendered sides of a pair differ, unless what people wrote differs already."""
+    if any(finding.id == "pair-agrees" for finding in across):
+        return ()
+    specs = [*(part.spec for part in parts), *_others(joint, host, operator)]
+    return _at(host.name, agree(specs))
 
 
 def _others(joint: Joint, host: Host, operator: Mapping[str, Scalar]) -> list[Spec]:

@@ -22,24 +22,52 @@ STOPS = "the engine stops at a flag it does not know"
 PLACES = "the parser stops at a word it cannot place"
 NOBODY = "a variable that nobody reads has no effect"
 
-KINDS: dict[str, tuple[Level, str]] = {
-    "version-unknown": (Level.WARN, "without its version nobody knows which flags it accepts"),
-    "version-between": (Level.NOTE, "neighbouring versions mostly agree"),
-    "flag-unknown": (Level.BLOCK, STOPS),
-    "flag-not-yet": (Level.BLOCK, STOPS),
-    "flag-gone": (Level.BLOCK, STOPS),
-    "flag-unsure": (Level.WARN, "it came or went between two listed versions"),
-    "flag-abbreviated": (Level.WARN, "one more flag with this beginning makes it ambiguous"),
-    "flag-choice": (Level.BLOCK, "the parser accepts the listed words only"),
-    "flag-needs-value": (Level.BLOCK, "the parser stops where a value is missing"),
-    "flag-extra-value": (Level.BLOCK, PLACES),
-    "flag-twice": (Level.BLOCK, "the last one wins without a word"),
-    "flag-deprecated": (Level.NOTE, "it will be gone in a later version"),
-    "secret-on-command-line": (Level.BLOCK, "every process of a host can read a command line"),
-    "variable-not-read": (Level.BLOCK, NOBODY),
-    "variable-unknown": (Level.WARN, NOBODY),
+KINDS: dict[str, tuple[Level, str, str]] = {
+    "version-unknown": (
+        Level.WARN,
+        "The flags are not checked",
+        "without its version nobody knows which flags it accepts",
+    ),
+    "version-between": (
+        Level.NOTE,
+        "The version lies between listed ones",
+        "neighbouring versions mostly agree",
+    ),
+    "flag-unknown": (Level.BLOCK, "A flag that the engine does not know", STOPS),
+    "flag-not-yet": (Level.BLOCK, "A flag of a later version", STOPS),
+    "flag-gone": (Level.BLOCK, "A flag of an earlier version", STOPS),
+    "flag-unsure": (
+        Level.WARN,
+        "A flag that this version may lack",
+        "it came or went between two listed versions",
+    ),
+    "flag-abbreviated": (
+        Level.WARN,
+        "An abbreviated flag",
+        "one more flag with this beginning makes it ambiguous",
+    ),
+    "flag-choice": (
+        Level.BLOCK,
+        "A word that is no choice",
+        "the parser accepts the listed words only",
+    ),
+    "flag-needs-value": (
+        Level.BLOCK,
+        "A flag without its value",
+        "the parser stops where a value is missing",
+    ),
+    "flag-extra-value": (Level.BLOCK, "A word that belongs to no flag", PLACES),
+    "flag-twice": (Level.BLOCK, "A flag given twice", "the last one wins without a word"),
+    "flag-deprecated": (Level.NOTE, "A deprecated flag", "it will be gone in a later version"),
+    "secret-on-command-line": (
+        Level.BLOCK,
+        "A secret on the command line",
+        "every process of a host can read a command line",
+    ),
+    "variable-not-read": (Level.BLOCK, "A variable that this version does not read", NOBODY),
+    "variable-unknown": (Level.WARN, "A variable that nobody knows", NOBODY),
 }
-"""What can be wrong with a command line: how grave each kind is, and why."""
+"""What can be wrong with a command line: how grave each kind is, its title, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +104,11 @@ def findings(
 
 
 def _found(kind: str, said: str, remedy: str, reason: str = "") -> Finding:
-    level, usual = KINDS[kind]
+    level, title, usual = KINDS[kind]
     status = {Level.BLOCK: Status.FAIL, Level.WARN: Status.WARN}.get(level, Status.PASS)
     if kind == "version-unknown":
         status = Status.UNKNOWN
-    return Finding(kind, said, status, level, "", (said,), reason or usual, remedy, SOURCE)
+    return Finding(kind, title, status, level, "", (said,), reason or usual, remedy, SOURCE)
 
 
 def _versions(held: tuple[Held, ...]) -> Iterator[Finding]:

@@ -63,8 +63,8 @@ def explain(name: str) -> Explanation:
                      ("do", quirk.remedy))  # fmt: skip
             return Explanation(quirk.title, lines, quirk.source)
     if name in KINDS:
-        level, reason = KINDS[name]
-        return Explanation(name, (("level", level.value), ("reason", reason)),
+        level, title, reason = KINDS[name]
+        return Explanation(f"{name}: {title}", (("level", level.value), ("reason", reason)),
                            "docs/engines.md#what-each-version-accepts")  # fmt: skip
     flags = {word for _, s in _settings() for word in (s.flag, s.off, s.variable) if word}
     names = {*known, *KNOBS, *flags, *KINDS, *(quirk.id for quirk in QUIRKS)}

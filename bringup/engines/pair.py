@@ -55,9 +55,10 @@ def _differs(shared: Shared, pair: list[tuple[Spec, Words]]) -> Iterable[Finding
     said = {f"{spec.role} on {spec.host}": shared.of(spec, words) for spec, words in pair}
     if len(set(said.values())) < 2:
         return
-    text = ", ".join(f"{who}: {value or 'nothing'}" for who, value in said.items())
+    text = ", ".join(f"{who}: {value or 'nothing'}" for who, value in sorted(said.items()))
     yield Finding(
-        "pair-differs", f"{shared.name} differs between the roles", Status.FAIL, Level.BLOCK, "",
-        (text,), "workers of one pair must agree on it, or KV cannot pass between them",
+        "pair-differs", "The roles' command lines fit each other", Status.FAIL, Level.BLOCK, "",
+        (f"{shared.name}: {text}",),
+        "workers of one pair must agree on it, or KV cannot pass between them",
         "set it for the deployment, not for one role or host", SOURCE,
     )  # fmt: skip

@@ -7,7 +7,9 @@ from dataclasses import replace
 from bringup.core.facts import Facts
 from bringup.core.host import Deployment, Inventory
 from bringup.core.rules import Level
+from bringup.core.words import Secret
 from bringup.decide import Design, design
+from bringup.engines.pair import agree
 
 from .situations import K3, PD1, PLACES, role
 
@@ -51,21 +53,32 @@ def test_an_operators_word_reaches_both_sides_of_the_comparison() -> None:
     assert "pair-differs" not in {f.id for f in found.findings}
 
 
-def test_a_hosts_own_word_that_parts_the_pair_blocks() -> None:
+def test_a_hosts_own_word_that_parts_the_pair_is_told_once() -> None:
     hosts = {**HOSTS, "b300-07": replace(HOSTS["b300-07"], knobs={"kv_cache_dtype": "fp8_e4m3"})}
     inventory = Inventory("inventory", hosts, {}, {}, {"kimi-k3": K3})
     found = design(inventory, HOSTS["b300-04"], K3, FACTS, {})
-    said = [f.evidence[0] for f in found.findings if f.id == "pair-differs"]
+    said = [f.evidence[0] for f in found.findings if f.id in ("pair-agrees", "pair-differs")]
     assert said == [
-        "prefill on b300-04: nothing, decode on b300-07: fp8_e4m3",
+        "kv_cache_dtype: prefill on b300-04 says nothing, decode on b300-07 says fp8_e4m3"
     ]
 
 
+def test_sides_that_differ_as_rendered_block_on_both_hosts_alike() -> None:
+    """Told in one line, so that a report can fold the hosts together."""
+    left, right = (designed(K3, host).parts[0].spec for host in ("b300-04", "b300-07"))
+    other = replace(right, image_digest="sha256:" + "0" * 64)
+    one, two = agree([left, other]), agree([other, left])
+    assert one == two
+    assert [f.evidence[0].split(":")[0] for f in one] == ["image"]
+
+
 def test_a_secret_that_parts_the_pair_is_not_shown() -> None:
-    apart = role(K3, "decode", env={"NATS_SERVER": "nats://me:hunter2@10.0.0.11:4222"})
-    found = designed(apart, "b300-04")
-    assert "pair-differs" in {f.id for f in found.findings}
-    assert "hunter2" not in repr([f for f in found.findings if f.id == "pair-differs"])
+    left, right = (designed(K3, host).parts[0].spec for host in ("b300-04", "b300-07"))
+    secret = Secret("nats://me:hunter2@10.0.0.11:4222")
+    command = replace(right.command, env={**right.command.env, "NATS_SERVER": secret})
+    found = agree([left, replace(right, command=command)])
+    assert [f.id for f in found] == ["pair-differs"]
+    assert "hunter2" not in repr(found)
 
 
 def test_what_a_check_says_is_of_its_host() -> None:
