@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..core.reading import Absent, Known, Unknown
@@ -66,11 +67,20 @@ def _why_not_loaded(log: Known[KernelLog] | Absent | Unknown, driver: Driver) ->
     lines = log.value.complaints or () if isinstance(log, Known) else ()
     disk = driver.on_disk
     absent = [disk.evidence] if isinstance(disk, Absent) and disk.evidence else []
-    built = [driver.built] if driver.built else []
+    told = driver.loaded.evidence if isinstance(driver.loaded, Absent) else ""
+    built = [driver.built] if driver.built not in ("", told) else []
     return absent + built + [line for line in lines if "NVRM" in line or "nvidia" in line]
 
 
+SIGN = (
+    "enrol the key that signed the module (mokutil --import /var/lib/shim-signed/mok/MOK.der; "
+    "reboot, confirm), or turn Secure Boot off"
+)
+
+
 def _remedy(driver: Driver) -> str:
+    if re.search(r"Key was rejected|Secure Boot", driver.built):
+        return SIGN
     return "modprobe nvidia; dmesg | tail" if isinstance(driver.on_disk, Known) else INSTALL
 
 

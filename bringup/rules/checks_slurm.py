@@ -48,6 +48,12 @@ def is_kept_free(world: World) -> bool:
     )
 
 
+ILL = re.compile(
+    r"(?i)\bnhc\b|check_|health|xid|\becc\b|fail|error|not responding|unexpected|hung|\bhw\b"
+)
+"""Reasons of a drain that speak of the host itself, rather than of who wants it."""
+
+
 def _role(world: World) -> Seen:
     reading = world.facts[Slurm]
     if isinstance(reading, Absent):
@@ -66,6 +72,9 @@ def _role(world: World) -> Seen:
         level = Level.BLOCK if world.deployment else Level.WARN
         return failed(node.evidence, *lines, level=level, remedy=remedy)
     if OFF.search(node.value.state):
+        if ILL.search(node.value.reason):
+            line = "drained for its health: see to that first"
+            return warned(node.evidence, line, remedy=f"scontrol show node {node.value.name}")
         return passed(node.evidence)
     return warned(node.evidence, remedy=remedy)
 

@@ -252,7 +252,7 @@ SYSTEM = [
     ("OS-06", world(Processors(4, 4, numa_balancing=True, swap_kib=0)), "warn note"),
     ("OS-06", world(Processors(4, 4)), "unknown note"),
     ("OS-07", world(Limits(files=1024, engine={"files": 1_048_576})), "pass ok"),
-    ("OS-07", world(Limits(files=1024)), "warn note"),
+    ("OS-07", world(Limits(files=1024)), "warn warn"),
     ("OS-08", world(Stuck(())), "pass ok"),
     ("OS-08", world(Stuck(("nvidia-smi (4711)",))), "warn warn"),
     ("OS-08", world(Stuck(("jbd2 (11)",))), "pass ok"),

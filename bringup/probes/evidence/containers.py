@@ -20,6 +20,7 @@ from ..container import (
 from ..containers import (
     Container,
     Containers,
+    StoredImage,
     container_of,
     devices_listed,
     gpus_listed,
@@ -56,6 +57,8 @@ def read_engine(asked: Asked, output: Output) -> Iterator[Piece]:
         yield unknown(ContainerEngine, _complaint(output), output.line)
     elif verb in ("inspect", "container"):
         yield from _inspect(asked, output)
+    elif verb in ("image", "images"):
+        yield from _image(asked, output)
     elif verb == "ps" and output.code == 0:
         yield from _listed(asked, output)
     elif verb == "version":
@@ -100,6 +103,12 @@ def _some_info(output: Output) -> Iterator[Piece]:
     )
     if engine != ContainerEngine("docker", ""):
         yield known(engine, output.line)
+
+
+def _image(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `docker image inspect NAME`: only that it is not there."""
+    if asked.has("inspect") and re.search(r"(?i)no such image", output.text):
+        yield absent(StoredImage, output.line)
 
 
 def _version(output: Output) -> Iterator[Piece]:
@@ -243,6 +252,16 @@ def read_cdi_folders(output: Output) -> Iterator[Piece]:
         specs = tuple(CdiSpec(name, devices=("all",)) for name in files)
         yield known(CdiSpecs(specs), ", ".join(files))
     elif output.has_no_file and not output.stdout.strip():
+        yield absent(CdiSpecs, output.line)
+
+
+def read_cdi_file(path: str, output: Output) -> Iterator[Piece]:
+    """Read a CDI specification, whole or through grep: the driver that it was made for."""
+    versions = set(re.findall(r"lib(?:cuda|nvidia-ml)\.so\.(\d{3}(?:\.\d+)+)", output.stdout))
+    if output.code == 0 and versions:
+        spec = CdiSpec(path, max(versions), ("all",))
+        yield known(CdiSpecs((spec,)), f"{path}: driver {spec.driver}")
+    elif output.has_no_file:
         yield absent(CdiSpecs, output.line)
 
 

@@ -12,6 +12,7 @@ from ..fabric import FabricManager
 from ..kernel import Modules, read_lsmod
 from ..kernel_log import KernelLog
 from ..pci import PciGpu, PciGpus
+from ..rdma import AccessControl
 from ..readers import infiniband
 from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
@@ -29,6 +30,12 @@ def read_lspci(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `lspci`, with -D, -nn, -k or -vv, whole or through grep."""
     if output.is_missing or output.is_refused:
         return
+    if "ACSCtl" in asked.pattern:
+        yield from _access_control(output)
+        return
+    if (slot := asked.after("-s")) and not _NVIDIA.search(output.stdout):
+        yield from _link(slot, output)
+        return
     if asked.is_counted:
         yield from _counted(asked, output)
         return
@@ -43,9 +50,28 @@ def read_lspci(asked: Asked, output: Output) -> Iterator[Piece]:
         yield known(Described(models), "lspci")
 
 
+def _access_control(output: Output) -> Iterator[Piece]:
+    """Read the ACSCtl lines of all bridges: SrcValid+ sends traffic through the processor."""
+    lines = re.findall(r"ACSCtl:\s*(.*)", output.stdout)
+    on = tuple(f"bridge {n}" for n, line in enumerate(lines, 1) if "SrcValid+" in line)
+    if lines:
+        yield known(AccessControl(on, len(lines)), f"{len(on)} of {len(lines)} bridges: SrcValid+")
+
+
+def _link(slot: str, output: Output) -> Iterator[Piece]:
+    """Read link lines of one device that was asked for by its address."""
+    can = re.search(r"LnkCap:.*?Width x(\d+)", output.stdout)
+    now = re.search(r"LnkSta:.*?GT/s.*?, Width x(\d+)( \(downgraded\))?", output.stdout)
+    if now:
+        width = int(now[1])
+        top = int(can[1]) if can else 16 if now[2] else None
+        yield known(PciGpus((PciGpu(slot, width=width, width_max=top),)), output.line)
+
+
 def _counted(asked: Asked, output: Output) -> Iterator[Piece]:
     number = output.stdout.strip()
-    is_gpus = "nvidia" in asked.pattern.lower() or "10de" in asked.pattern.lower()
+    about = f"{asked.pattern} {' '.join(asked.words)}".lower()
+    is_gpus = "nvidia" in about or "10de" in about
     if number.isdecimal() and is_gpus:
         if number == "0":
             yield absent(PciGpus, f"lspci counts {number} for {asked.pattern}")
@@ -191,6 +217,37 @@ def read_proc_version(output: Output) -> Iterator[Piece]:
         yield known(part, output.line)
 
 
+def read_module_version(output: Output) -> Iterator[Piece]:
+    """Read /sys/module/nvidia/version."""
+    word = output.stdout.strip()
+    if output.has_no_file:
+        yield known(Driver(loaded=Absent(output.line)), output.line)
+    elif re.fullmatch(r"\d{3}(\.\d+)+", word):
+        yield known(Driver(loaded=Known(word, f"module nvidia {word}")), f"module nvidia {word}")
+
+
+def read_modprobe(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read what `modprobe nvidia` said when it failed: a key that was rejected, no such module."""
+    if not asked.path.startswith("nvidia") or output.code == 0:
+        return
+    line = next((x.strip() for x in output.text.splitlines() if "modprobe:" in x), output.line)
+    yield known(Driver(loaded=Absent(line), built=line), line)
+
+
+def read_secure_boot(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `mokutil --sb-state`."""
+    del asked
+    if "SecureBoot enabled" in output.stdout:
+        yield known(Driver(built="Secure Boot is enabled: modules need a trusted key"), output.line)
+
+
+def read_library(output: Output) -> Iterator[Piece]:
+    """Read `ls -l …/libcuda.so*` or `libnvidia-ml.so*`: the version is in the name."""
+    found = re.findall(r"lib(?:cuda|nvidia-ml)\.so\.(\d{3}(?:\.\d+)+)", output.stdout)
+    if found and len(set(found)) == 1:
+        yield known(Driver(library=Known(found[0], f"library {found[0]}")), f"library {found[0]}")
+
+
 def read_history(output: Output) -> Iterator[Piece]:
     """Read a package log for upgrades of the driver that nobody asked for."""
     unattended = "unattended-upgrade" in output.stdout
@@ -236,5 +293,7 @@ READERS: Readers = {
     "dpkg": read_packages,
     "dpkg-query": read_packages,
     "rpm": read_packages,
+    "modprobe": read_modprobe,
+    "mokutil": read_secure_boot,
     "apt": read_packages,
 }

@@ -11,17 +11,18 @@ from pathlib import PurePosixPath
 from ...core.reading import Absent, Known
 from ...core.script import Section
 from ..caches import JitCaches, cache_of
+from ..container import DaemonConfig, parse_daemon
 from ..driver import Driver
 from ..fabric import FabricManager
 from ..infiniband import InfiniBand
-from ..kernel import Modules, read_lsmod
+from ..kernel import Boot, Modules, read_lsmod
 from ..model import UNFINISHED, WEIGHTS, ModelFolder
 from ..rdma import RdmaNodes
 from ..serving import Serving
 from ..storage import Arrays, parse_mdstat
 from . import containers, driver, host, network, slurm, tools
 from .asked import HOST, Asked, Output
-from .piece import Piece, Readers, known
+from .piece import Piece, Readers, known, unknown
 
 
 def read_cat(asked: Asked, output: Output) -> Iterator[Piece]:
@@ -48,6 +49,20 @@ def _modules(asked: Asked, output: Output) -> Iterator[Piece]:
 def _mdstat(asked: Asked, output: Output) -> Iterator[Piece]:
     del asked
     yield Piece(Arrays, parse_mdstat(Section("arrays", output.code, output.text)))
+
+
+def _boot(asked: Asked, output: Output) -> Iterator[Piece]:
+    words = tuple(output.stdout.split())
+    if output.code == 0 and words:
+        yield known(Boot(words), output.line)
+    del asked
+
+
+def _daemon(asked: Asked, output: Output) -> Iterator[Piece]:
+    del asked
+    code = output.code if not output.has_no_file else 3
+    text = f"absent: {output.line}" if output.has_no_file else output.stdout
+    yield Piece(DaemonConfig, parse_daemon(Section("daemon", code, text)))
 
 
 def _mode(asked: Asked, output: Output) -> Iterator[Piece]:
@@ -87,7 +102,13 @@ def _of(read: Callable[[Output], Iterator[Piece]]) -> Contents:
 
 _CONTENTS: tuple[tuple[str, Contents], ...] = (
     (r"^/proc/driver/nvidia/version$", _of(driver.read_proc_version)),
+    (r"^/sys/module/nvidia/version$", _of(driver.read_module_version)),
+    (r"^/proc/driver/nvidia/gpus/.*information", _of(driver.read_bound)),
     (r"^/proc/modules$", _modules),
+    (r"^/proc/cmdline$", _boot),
+    (r"^/etc/docker/daemon\.json$", _daemon),
+    (r"/cdi/.*\.ya?ml$", lambda asked, output: containers.read_cdi_file(asked.path, output)),
+    (r"/ports/\d+/(?:hw_)?counters/", lambda asked, out: network.read_counter(asked.path, out)),
     (r"^/proc/meminfo$", _of(host.read_meminfo)),
     (r"^/proc/mdstat$", _mdstat),
     (r"^/proc/\d+/environ$", _of(host.read_variables)),
@@ -111,6 +132,8 @@ def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
         yield from driver.read_device_nodes(asked, output)
     elif path.startswith("/proc/driver/nvidia/gpus"):
         yield from driver.read_bound(output)
+    elif re.search(r"lib(?:cuda|nvidia-ml)\.so", path):
+        yield from driver.read_library(output)
     elif path == "/dev/char":
         yield from containers.read_device_links(asked, output)
     elif path.startswith("/sys/class/infiniband"):
@@ -119,6 +142,8 @@ def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
         yield from tools.read_toolkit_folder(asked, output)
     elif any("/cdi" in each for each in paths):
         yield from containers.read_cdi_folders(output)
+    elif "Stale file handle" in output.text or output.is_late:
+        yield unknown(ModelFolder, "timed out", output.line or f"{path} does not answer")
     else:
         yield from _existence(asked, path, exists=_exists(output), output=output)
         yield from _model_folder(asked, path, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...core.reading import Known
@@ -29,8 +30,20 @@ def read_smi(asked: Asked, output: Output) -> Iterator[Piece]:
             yield known(Topology(nvlinks=links), "nvidia-smi nvlink -s")
     elif any(word.startswith("--query-compute-apps") for word in asked.words):
         yield from _processes(asked, output)
-    elif not asked.has("pmon", "dmon", "mig", "--gpu-reset", "-r", "-pm", "-pl", "-mig", "-c"):
+    elif asked.has("--version"):
+        yield from _version(output)
+    elif not asked.has(*_NO_QUESTIONS):
         yield from _listing(asked, output)
+
+
+_NO_QUESTIONS = ("pmon", "dmon", "mig", "--gpu-reset", "-r", "-pm", "-pl", "-mig", "-c", "-h")
+"""Words of calls that change something, or whose output is not about what GPUs are."""
+
+
+def _version(output: Output) -> Iterator[Piece]:
+    """Read `nvidia-smi --version`: it asks no GPU."""
+    if found := re.search(r"(?m)^(?:DRIVER|KMD) version\s*:\s*(\d{3}(?:\.\d+)+)", output.stdout):
+        yield known(Driver(loaded=Known(found[1], found[0])), found[0])
 
 
 def _topology(asked: Asked, output: Output) -> Iterator[Piece]:
@@ -61,7 +74,7 @@ def _listing(asked: Asked, output: Output) -> Iterator[Piece]:
         if number.isdecimal() and (asked.has("-L") or asked.after("--query-gpu")):
             yield Piece(smi.Listing, Known(_counted(int(number), f"{number} GPUs")))
         return
-    query = asked.after("--query-gpu")
+    query = asked.after("--query-gpu", "--query-remapped-rows")
     fields = tuple(query.split(",")) if query else ()
     chosen = asked.after("-i", "--id")
     index = int(chosen) if chosen.isdecimal() else None
@@ -71,6 +84,8 @@ def _listing(asked: Asked, output: Output) -> Iterator[Piece]:
     listing = smi.read(
         output.text, fields=() if headed and _has_header(output.text) else fields, index=index
     )
+    if not (listing.gpus or listing.empty or listing.trouble):
+        return  # a part of the output that says nothing about GPUs is no failed look
     if asked.is_cut or chosen:
         listing = smi.partial(listing)
     yield Piece(smi.Listing, Known(listing))

@@ -13,7 +13,7 @@ from ..identity import Identity, Uptime
 from ..inside import Inside
 from ..memory import Memory, SharedMemory
 from ..storage import Disk, Disks, Mount, Mounts
-from ..system import Limits, Processors
+from ..system import Limits, Processors, Stuck
 from ..text import limit, whole
 from .asked import HOST, Asked, Output
 from .piece import Piece, Readers, known
@@ -215,7 +215,25 @@ def read_variables(output: Output) -> Iterator[Piece]:
         yield known(Environment(dict(pairs)), output.line)
 
 
+def read_ps(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ps` with a STAT column: processes that nothing wakes."""
+    head, *rows = output.stdout.splitlines() or [""]
+    columns = head.split()
+    place = next((columns.index(name) for name in ("STAT", "S") if name in columns), None)
+    if place is None or "PID" not in columns:
+        return
+    cells = [row.split(None, len(columns) - 1) for row in rows if row.strip()]
+    stuck = tuple(
+        f"{row[-1].strip()} ({row[columns.index('PID')]})"
+        for row in cells
+        if len(row) == len(columns) and row[place].startswith("D")
+    )
+    if stuck or not asked.pattern:
+        yield known(Stuck(stuck), ", ".join(stuck) or "no process is stuck")
+
+
 READERS: Readers = {
+    "ps": read_ps,
     "uname": read_uname,
     "uptime": read_uptime,
     "hostname": read_hostname,

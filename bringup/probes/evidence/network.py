@@ -11,10 +11,11 @@ from ...core.reading import Known, Reading, Unknown
 from ..hca import Sighting
 from ..infiniband import InfiniBand
 from ..network import Listener, Listeners, Names, Reach
+from ..rdma import LinkCounters
 from ..readers import infiniband
 from ..services import Etcd, EtcdMember, Nats, health_of
 from ..serving import Serving
-from ..text import decimal
+from ..text import decimal, whole
 from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
 
@@ -49,6 +50,56 @@ def _devices(text: str) -> Sightings:
     """Read `ibv_devices`: a name and a GUID a line."""
     names = re.findall(r"(?m)^\s+([a-z]\w*\d)\s+[0-9a-f]{16}$", text)
     return tuple(Sighting(name) for name in names)
+
+
+def read_ibstatus(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ibstatus`: ``Infiniband device 'mlx5_0' port 1 status:`` and lines below."""
+    del asked
+    blocks = re.split(r"(?m)^Infiniband device '(\w+)' port (\d+) status:", output.stdout)
+    found = tuple(
+        _status(name, int(number), body)
+        for name, number, body in zip(blocks[1::3], blocks[2::3], blocks[3::3], strict=False)
+    )
+    yield from _seen(found, f"ibstatus: {len(found)} RDMA devices")
+
+
+def _status(name: str, number: int, body: str) -> Sighting:
+    told = dict(re.findall(r"(?m)^\s*([\w ]+?):\s+(.*?)\s*$", body))
+    return Sighting(
+        name,
+        port=number,
+        state=infiniband.state(told.get("state", "")),
+        physical=told.get("phys state", "").rpartition(":")[2].strip(),
+        rate_gb_s=decimal(told.get("rate", "").partition(" ")[0]),
+        link_layer=told.get("link_layer", ""),
+    )
+
+
+def read_gids(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `show_gids`: which ports have a RoCE v2 address."""
+    del asked
+    rows = re.findall(
+        r"(?m)^(\w+)\s+(\d+)\s+\d+\s+[0-9a-f:]{39}\s+(?:\S+\s+)?(v1|v2)\b", output.stdout
+    )
+    ports: dict[tuple[str, int], set[str]] = {}
+    for name, port, version in rows:
+        ports.setdefault((name, int(port)), set()).add(version)
+    found = tuple(
+        Sighting(name, port=port, gid="RoCE v2" if "v2" in versions else "", link_layer="Ethernet")
+        for (name, port), versions in ports.items()
+    )
+    yield from _seen(found, output.line)
+
+
+_COUNTER = re.compile(r"/sys/class/infiniband/(\w+)/ports/\d+/(?:hw_)?counters/(\w+)$")
+
+
+def read_counter(path: str, output: Output) -> Iterator[Piece]:
+    """Read one error counter; it is taken to stand since the driver was loaded, a day ago."""
+    found, value = _COUNTER.search(path), whole(output.stdout.strip())
+    if found and value is not None and output.code == 0:
+        counters = LinkCounters(86400.0, {found[1]: {found[2]: value}})
+        yield known(counters, f"{path}: {value}")
 
 
 def read_ibdev2netdev(asked: Asked, output: Output) -> Iterator[Piece]:
@@ -150,6 +201,8 @@ def read_nc(asked: Asked, output: Output) -> Iterator[Piece]:
     else:
         met = "timeout" if "timed out" in text or output.is_late else output.line
     yield known(Reach({target: met}), output.line)
+    if target.endswith(":4222") and met != "open":
+        yield unknown(Nats, f"{target}: {met}", output.line)
 
 
 def read_getent(asked: Asked, output: Output) -> Iterator[Piece]:
@@ -219,12 +272,16 @@ def _health(output: Output, endpoint: str) -> Iterator[Piece]:
 def read_etcdctl(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `etcdctl endpoint health|status`, `alarm list`, `get --prefix`."""
     rows = re.findall(r"(?m)^(https?://\S+|\S+:\d+) is (healthy|unhealthy)", output.text)
+    alarms = tuple(re.findall(r"alarm:\s*(\w+)", output.stdout)) if asked.has("alarm") else ()
+    if alarms:
+        end = asked.after("--endpoints") or "etcd"
+        member = EtcdMember(end, Known(True, output.line), alarms=alarms)
+        yield known(Etcd((member,)), output.line)
     if rows:
         members = tuple(
             EtcdMember(end, Known(word == "healthy", f"{end} is {word}")) for end, word in rows
         )
         yield known(Etcd(members), output.line)
-    del asked
 
 
 def read_nats(asked: Asked, output: Output) -> Iterator[Piece]:
@@ -237,6 +294,8 @@ def read_nats(asked: Asked, output: Output) -> Iterator[Piece]:
 READERS: Readers = {
     **dict.fromkeys(("ibstat", "ibv_devinfo", "ibv_devices", "rdma"), read_ib),
     "ibdev2netdev": read_ibdev2netdev,
+    "ibstatus": read_ibstatus,
+    "show_gids": read_gids,
     **dict.fromkeys(("ss", "netstat"), read_ss),
     "nc": read_nc,
     "getent": read_getent,

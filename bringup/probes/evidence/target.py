@@ -11,6 +11,7 @@ from ...core.reading import Known
 from ..containers import Containers
 from ..inside import Inside
 from ..model import ModelFolder
+from ..network import Reach
 from ..services import Etcd, Nats
 from ..serving import Serving
 from .files import Weight
@@ -60,8 +61,15 @@ def _services(facts: Facts) -> Services:
     """Services that somebody asked are those that the deployment uses."""
     etcd, nats = facts[Etcd], facts[Nats]
     members = etcd.value.members if isinstance(etcd, Known) else ()
-    server = nats.value.endpoint if isinstance(nats, Known) else ""
+    server = nats.value.endpoint if isinstance(nats, Known) else _asked_nats(facts)
     return Services(tuple(member.endpoint for member in members), server)
+
+
+def _asked_nats(facts: Facts) -> str:
+    """NATS that somebody tried to reach, by its usual port."""
+    reach = facts[Reach]
+    met = reach.value.met if isinstance(reach, Known) else {}
+    return next((f"nats://{target}" for target in met if target.endswith(":4222")), "")
 
 
 def _model(words: Mapping[str, str], facts: Facts) -> Model:

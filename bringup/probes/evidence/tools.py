@@ -92,6 +92,7 @@ def read_python(asked: Asked, output: Output) -> Iterator[Piece]:
                     f"cuInit {found[1]}")  # fmt: skip
     if "torch" in code:
         yield from _torch(asked, code, output)
+    yield from _own_version(code, output)
     error = read_error(output.text, asked.place)
     if isinstance(error, Known):
         yield Piece(CudaProof, error)
@@ -101,6 +102,16 @@ def read_python(asked: Asked, output: Output) -> Iterator[Piece]:
         yield known(PythonPackages({}, frozenset({packaged})), module[0])
     if asked.has("-m") and asked.has("pip"):
         yield from read_pip_command(asked, output)
+
+
+def _own_version(code: str, output: Output) -> Iterator[Piece]:
+    """Read `import NAME; print(NAME.__version__)`."""
+    names = re.findall(r"\b(\w+)\.__version__", code)
+    lines = output.stdout.split()
+    if output.code == 0 and len(names) == 1 and "torch" not in names and lines:
+        name = {"flashinfer": "flashinfer-python", "dynamo": "ai-dynamo"}.get(names[0], names[0])
+        if re.match(r"\d+\.\d+", lines[-1]):
+            yield known(PythonPackages({name: lines[-1]}), f"{name} {lines[-1]}")
 
 
 def _torch(asked: Asked, code: str, output: Output) -> Iterator[Piece]:
