@@ -32,13 +32,16 @@ SECRETS = (
     re.compile(r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?"),
     re.compile(r"(?i)(?<=bearer )[\w.~+/=-]{8,}"),
     re.compile(
-        r"(?i)(?<![\w-])(?:[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key))"
-        r"\"?\s*[=:]\s*\"?(?P<value>[^\s\",;&]+)"
+        r"(?<![\w-])(?i:[\w-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|"
+        r"(?:auth|access|api|bearer|hf|hub|refresh|session|registry)[_-]?token)|token)"
+        r"\"?\s*[=:]\s*\"?(?!(?:null|true|false|[\[{])|-?[\d.]+\s*[,}\n])(?P<value>[^\s\",;&]+)"
     ),
+    re.compile(r"\b[A-Z][A-Z0-9_]*(?:TOKEN|PASSWORD|SECRET|_KEY)=\"?(?P<value>[^\s\"]+)"),
     re.compile(r"(?s)(?<=-----)\n.*?\n(?=\|?-----END [A-Z ]*PRIVATE KEY)"),
 )
 """What is taken out whole: user and password of a URL, keys by their makers' prefixes, values of
-words that mean a secret, and the body of a private key."""
+words that mean a secret, and the body of a private key. Tokens of a tokenizer are no secrets, and
+JSON has to stay JSON."""
 
 _NETWORKS = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15")
 DOCUMENTATION = tuple(IPv4Network(network) for network in _NETWORKS)

@@ -13,7 +13,6 @@ from ..core.facts import Facts
 from ..core.host import Services
 from ..core.reading import Known, Reading, Unknown
 from ..probes import services as seen
-from ..probes.network import Reach
 from . import http
 from .etcd import Etcd
 
@@ -96,20 +95,6 @@ def nats(opener: http.Opener, endpoint: str, seconds: float = 3.0) -> Reading[se
     except (OSError, ToolError) as error:
         return Unknown(seen.met(None, _said(error)), _said(error))
     return seen.nats_of(endpoint, 0, text)
-
-
-def reach(opener: http.Opener, targets: Iterable[str], seconds: float = 3.0) -> Reading[Reach]:
-    """Try to connect from the host to each HOST:PORT; "refused" proves that packets get there."""
-    return Known(Reach({target: _meet(opener, target, seconds) for target in targets}))
-
-
-def _meet(opener: http.Opener, target: str, seconds: float) -> str:
-    host, port, _ = seen.place(target, 0)
-    try:
-        opener(host, port, seconds).close()
-    except (OSError, ToolError) as error:
-        return seen.met(None, _said(error))
-    return "open"
 
 
 def _line(connection: socket.socket, seconds: float) -> str:

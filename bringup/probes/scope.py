@@ -98,6 +98,15 @@ def questions(scope: Scope | None = None) -> tuple[Probe[Any], ...]:
     return (*named.values(), AGAIN)
 
 
+def every() -> tuple[Probe[Any], ...]:
+    """Return every question that any scope may ask, for reading answers back. Never sent."""
+    whole = Scope(
+        model="/", image="-", container="-", etcd=("-",), nats="-", names=("-",), reach=("-",),
+        deep=True,
+    )  # fmt: skip
+    return questions(whole)
+
+
 def corrected(facts: Facts, host: Host) -> Facts:
     """Return facts with the inventory's word on RDMA devices (`compute_nics`, `storage_nics`)."""
     reading = facts[InfiniBand]

@@ -215,18 +215,28 @@ def document(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+_SAID = re.compile("No route to host|Network is unreachable|Name or service not known|not open: .*")
+
+
 def met(code: int | None, text: str) -> str:
     """Return what a try to connect met: "open", "refused", "timeout", or the system's words."""
     if code in (124, 137) or "timed out" in text:
         return "timeout"
     if "efused" in text:
         return "refused"
-    found = re.search(r"No route to host|Network is unreachable|Name or service not known", text)
+    found = re.search(
+        r"No route to host|Network is unreachable|Name or service not known|not open: .*", text
+    )
     if found:
         return found[0]
     if code == 69:
         return "the host has no means to ask" if "no bash" in text else "TLS needs an SSH channel"
     return "open" if code == 0 else text[:120] or "no answer"
+
+
+def is_unasked(why: str) -> bool:
+    """Tell whether nobody could ask a service, which says nothing of the service itself."""
+    return any(part in why for part in ("no means", "SSH channel", "allows no channel"))
 
 
 def nats_probe(endpoint: str) -> Probe[Nats]:

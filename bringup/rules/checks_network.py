@@ -9,7 +9,7 @@ from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warne
 from ..probes.containers import Containers
 from ..probes.inside import Inside
 from ..probes.network import Addresses, Listener, Listeners, Names, Reach
-from ..probes.services import QUOTA_BYTES, Etcd, EtcdMember, Nats, word
+from ..probes.services import QUOTA_BYTES, Etcd, EtcdMember, Nats, is_unasked, word
 from . import ports, where
 from .checks_gpu_use import OURS
 from .judging import SOFT, not_told, unread
@@ -29,7 +29,7 @@ def _etcd(world: World) -> Seen:
     members = reading.value.members
     lines = [f"{m.endpoint}: {_state(m)}" for m in members]
     silent = [m.health for m in members if isinstance(m.health, Unknown)]
-    unasked = [health for health in silent if _no_means(health.why)]
+    unasked = [health for health in silent if is_unasked(health.why)]
     if len(unasked) == len(members):
         return unread(unasked[0], essential=True)
     trouble = [line for m in members for line in _trouble(m)]
@@ -42,10 +42,6 @@ def _etcd(world: World) -> Seen:
         return warned(*lines)
     full = [f"{m.endpoint}: {_share(m):.0%} of its space" for m in members if _share(m) > NEAR_FULL]
     return warned(*full) if full else passed(*lines)
-
-
-def _no_means(why: str) -> bool:
-    return "no means" in why or "SSH channel" in why
 
 
 def _state(member: EtcdMember) -> str:
@@ -90,7 +86,7 @@ def _nats(world: World) -> Seen:
     reading = world.facts[Nats]
     if isinstance(reading, Known):
         return passed(reading.evidence)
-    if isinstance(reading, Unknown) and reading.why != "not asked" and not _no_means(reading.why):
+    if isinstance(reading, Unknown) and reading.why != "not asked" and not is_unasked(reading.why):
         return failed(f"{world.deployment.services.nats}: {reading.why}")
     return unread(reading, essential=True)
 

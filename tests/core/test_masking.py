@@ -43,6 +43,10 @@ from bringup.core.masking import mask
         ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer ***"),
         ("mail ann@corp.net", "mail user@example"),
         ("tokenizer.json 9 tokens", None),
+        ('{"pad_token": null, "bos_token": "[BOS]", "eos_token_id": 163585}', None),
+        ('{"max_password_tries": 3, "secret": {"a": 1}, "token": null}', None),
+        ("token: hunter2222", "token: ***"),
+        ("AWS_SECRET_ACCESS_KEY=abc/def", "AWS_SECRET_ACCESS_KEY=***"),
     ],
 )  # fmt: skip
 def test_an_identifier_is_masked_and_nothing_else(text: str, masked: str | None) -> None:
