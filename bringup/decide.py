@@ -63,6 +63,23 @@ def world_of(
     return World(host, facts, kind, deployment, role)
 
 
+def assess(
+    inventory: Inventory, host: Host, facts: Facts, deployment: Deployment | None
+) -> tuple[Finding, ...]:
+    """Return what the checks say of a host, in each role that it plays; each finding once."""
+    roles = deployment.roles_of(host.name) if deployment else ()
+    worlds = [world_of(inventory, host, facts, deployment, role) for role in roles]
+    every = worlds or [world_of(inventory, host, facts)]
+    return _checked((f for world in every for f in judge(CHECKS, world, host=host.name)), ())
+
+
+def assess_deployment(
+    inventory: Inventory, deployment: Deployment, facts: Mapping[str, Facts]
+) -> tuple[Finding, ...]:
+    """Return what the rules across hosts say of a deployment."""
+    return judge(JOINT_RULES, _joint(inventory, deployment, facts))
+
+
 def design(
     inventory: Inventory,
     host: Host,

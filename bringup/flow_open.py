@@ -18,7 +18,7 @@ from .core.event import Listen
 from .core.host import Deployment, Host, Inventory
 from .core.nearest import did_you_mean
 from .edge.store import Store
-from .flow_types import Tools
+from .flow_types import Order, Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,12 @@ def choose(inventory: Inventory, choice: Choice) -> tuple[Host, ...]:
 
 
 def deployments_for(
-    inventory: Inventory, hosts: Iterable[Host], name: str = ""
+    inventory: Inventory, hosts: Iterable[Host], name: str = "", *, strict: bool = True
 ) -> dict[str, Deployment]:
     """Return the deployment of every host and of its peers.
 
-    Raises UsageError for an unknown name, and where a host is in several and none was named.
+    Raises UsageError for an unknown name, and where a host is in several and none was named; such
+    a host is left out when not strict.
     """
     if name and name not in inventory.deployments:
         raise UsageError(
@@ -91,6 +92,8 @@ def deployments_for(
     found: dict[str, Deployment] = {}
     for host in hosts:
         mine = [d for d in inventory.deployments_of(host.name) if name in ("", d.name)]
+        if len(mine) > 1 and not strict:
+            continue
         if len(mine) > 1:
             names = ", ".join(deployment.name for deployment in mine)
             raise UsageError(
@@ -122,6 +125,21 @@ def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[
             version=__version__,
             listen=listen,
         )
+
+
+@contextmanager
+def opened(
+    choice: Choice, listen: Listen, *, deployment: str = ""
+) -> Iterator[tuple[Tools, Order]]:
+    """Yield the tools and an order that only looks, for the chosen hosts.
+
+    A host in several deployments of which none was named is looked at by itself.
+    """
+    inventory = read_inventory(choice.inventory)
+    hosts = choose(inventory, choice)
+    served = deployments_for(inventory, hosts, deployment, strict=False)
+    with tools_for(inventory, choice, listen) as tools:
+        yield tools, Order(inventory, hosts, served, check=True)
 
 
 def keep_new(path: Path, text: str) -> None:

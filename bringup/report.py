@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from .core.plan import Plan, Planned, difference
 from .core.receipt import Done, Outcome, Receipt
-from .core.rules import Finding, Level, Status, Verdict
+from .core.rules import Level, Verdict
 from .core.steps import State
 
 COLOR = {
@@ -22,29 +20,6 @@ COLOR = {
     Verdict.BLOCKED: "red",
     Verdict.UNKNOWN: "magenta",
 }
-
-GRAVITY = (Level.BLOCK, Level.WARN, Level.NOTE, Level.OK)
-
-
-def finding_view(finding: Finding, *, hosts: str = "") -> RenderableType:
-    """Return one finding: what, where, the lines that show it, why it matters, what to do."""
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=9, style="dim")
-    grid.add_column(overflow="fold")
-    word = "unknown" if finding.status is Status.UNKNOWN else finding.level.value
-    title = Text(finding.title, style="bold").append(f"  {finding.id}  {hosts}", style="dim")
-    grid.add_row(Text(word, style=f"bold {COLOR[finding.level]}"), title)
-    for line in finding.evidence[:4]:
-        grid.add_row("saw", Text(line))
-    if len(finding.evidence) > 4:
-        more = f"and {len(finding.evidence) - 4} lines more (--json shows all)"
-        grid.add_row("", Text(more, "dim"))
-    grid.add_row("because", Text(finding.reason))
-    if finding.remedy:
-        grid.add_row("do", Text(finding.remedy, style="green"))
-    if finding.follow_up:
-        grid.add_row("later", Text(finding.follow_up))
-    return Padding(grid, (0, 0, 0, 2))
 
 
 MARK = {State.SAME: ("=", "dim"), State.CHANGE: ("~", "yellow"), State.UNKNOWN: ("?", "magenta")}

@@ -15,7 +15,7 @@ from .bundle.names import shown
 from .bundle.reports import BundleReport, CheckReport, Outcome, Placed, Written
 from .core.rules import Finding, Level, Status
 from .edge.names import fold
-from .report import finding_view
+from .report_probe import finding_view
 
 LEFT_SHOWN = 5
 

@@ -12,8 +12,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .core.probed import FactRow, Folded, Probed, by_verdict, counts, fact_rows, folded
-from .core.rules import Level, Status
+from .core.probed import (
+    FactRow,
+    Folded,
+    Probed,
+    Variant,
+    by_verdict,
+    counts,
+    fact_rows,
+    folded,
+)
+from .core.rules import Finding, Level, Status
 from .edge.names import fold
 from .report import COLOR
 
@@ -27,15 +36,24 @@ LINES = 4
 def probe_view(probed: Iterable[Probed], *, facts: bool = True) -> RenderableType:
     """Return a whole probe for people."""
     every = tuple(probed)
-    found = folded(every)
     rows: list[RenderableType] = [_verdicts(every), *_errors(every)]
-    if found:
-        rows += [_title("findings"), *(_finding(each, len(every)) for each in found)]
-    rows.append(_calm(every))
+    rows += [_title("findings"), findings_view(every)]
     seen = sum(bool(one.facts.readings) for one in every)
     if facts and seen:
         rows += [_title("facts"), _facts(fact_rows(every), seen)]
     return Group(*rows)
+
+
+def findings_view(probed: Iterable[Probed]) -> RenderableType:
+    """Return the findings that matter, gravest first, and one line of counts for the others."""
+    every = tuple(probed)
+    return Group(*(_finding(each, len(every)) for each in folded(every)), _calm(every))
+
+
+def finding_view(finding: Finding) -> RenderableType:
+    """Return one finding by itself: what, the lines that show it, why, and what to do."""
+    variant = Variant((), finding.evidence, finding.remedy)
+    return _finding(Folded(finding, (), (variant,)), 0)
 
 
 def _title(text: str) -> RenderableType:

@@ -18,10 +18,12 @@ from .core.knobs import Decision
 from .core.outcome import Ended
 from .core.plan import Plan
 from .core.plan import document as plan_document
+from .core.probed import Probed
 from .core.receipt import document as receipt_document
-from .core.rules import Finding, Level, Status, Verdict
+from .core.rules import Verdict
 from .edge.names import fold
-from .report import COLOR, GRAVITY, finding_view, plan_view, receipt_view
+from .report import COLOR, plan_view, receipt_view
+from .report_probe import findings_view
 
 
 def run_view(ended: Iterable[Ended], *, diff: bool, brief: bool = False) -> RenderableType:
@@ -31,7 +33,8 @@ def run_view(ended: Iterable[Ended], *, diff: bool, brief: bool = False) -> Rend
     told = [plan for plan in plans if not brief or plan.blocks]
     rows: list[RenderableType] = [_verdicts(plans)]
     if told:
-        rows += [_title("findings"), *_findings(told), _title("decisions"), _decisions(told)]
+        found = [Probed(plan.host, plan.findings) for plan in told]
+        rows += [_title("findings"), findings_view(found), _title("decisions"), _decisions(told)]
     rows += [_title("plan"), *(view for one in every for view in _one(one, diff=diff))]
     return Group(*rows)
 
@@ -48,41 +51,6 @@ def _verdicts(plans: Iterable[Plan]) -> RenderableType:
     for found, hosts in by_verdict.items():
         line.append(f"  {fold(hosts)} ").append(found.value, f"bold {COLOR[found]}")
     return line
-
-
-def _findings(plans: list[Plan]) -> Iterator[RenderableType]:
-    """Yield findings that matter, gravest first, each once; what passed is one line of counts."""
-    hosts: dict[tuple[str, Level, tuple[str, ...]], list[str]] = {}
-    firsts: dict[tuple[str, Level, tuple[str, ...]], Finding] = {}
-    for plan in plans:
-        for finding in plan.findings:
-            key = (finding.id, finding.level, finding.evidence)
-            hosts.setdefault(key, []).append(plan.host)
-            firsts.setdefault(key, finding)
-    shown = [key for key, finding in firsts.items() if _matters(finding)]
-    for key in sorted(shown, key=lambda key: GRAVITY.index(firsts[key].level)):
-        yield finding_view(firsts[key], hosts=fold(hosts[key]))
-    open_ = sorted({f.id for f in firsts.values() if f.level is Level.NOTE and not _matters(f)})
-    if open_:
-        yield _list("later", f"not known yet, and not needed now: {', '.join(open_)}")
-    calm = [finding for plan in plans for finding in plan.findings if finding.level is Level.OK]
-    passed = sum(finding.status is Status.PASS for finding in calm)
-    yield Text(f"  {passed} passed, {len(calm) - passed} do not apply", "dim")
-
-
-def _matters(finding: Finding) -> bool:
-    """Return whether a finding is told in full: not what passed, nor what is asked only later."""
-    if finding.level is Level.NOTE:
-        return finding.status is not Status.UNKNOWN
-    return finding.level is not Level.OK
-
-
-def _list(label: str, text: str) -> RenderableType:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=9, style="dim")
-    grid.add_column(overflow="fold")
-    grid.add_row(label, Text(text, "dim"))
-    return Padding(grid, (0, 0, 0, 2))
 
 
 def _decisions(plans: list[Plan]) -> RenderableType:

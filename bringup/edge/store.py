@@ -37,9 +37,13 @@ class Store:
 
     def save_facts(self, host: str, raw: str, *, stamp: str) -> Path:
         """Keep the newest raw answer of a host, and the moment it was given (ISO 8601, UTC)."""
-        path = self.folder / "facts" / host / "probe.txt"
+        path = self.facts_file(host)
         write_atomic(path, f"# bringup.answer/1 host={host} at={stamp}\n{raw}".encode())
         return path
+
+    def facts_file(self, host: str) -> Path:
+        """Return where the newest raw answer of a host is kept; it may not exist yet."""
+        return self.folder / "facts" / host / "probe.txt"
 
     def save_receipt(self, host: str, document: dict[str, Any], *, stamp: str) -> Path:
         """Keep a receipt under its moment; receipts are never overwritten."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
+
 from ..core.verb import Verb
+
+MODULES = (
+    "provision",
+    "probe",
+    "ready",
+    "image",
+    "bundle",
+    "explain",
+    "engine",
+    "inventory",
+    "lab",
+    "develop",
+)
+"""Where the verbs are, in the order of the table of contents."""
 
 
 def collect() -> tuple[Verb, ...]:
-    """Return every verb in the order of the table of contents."""
-    from . import bundle, develop, engine, explain, image, inventory, lab, provision, ready
-
-    return (
-        *provision.VERBS,
-        *ready.VERBS,
-        *bundle.VERBS,
-        *explain.VERBS,
-        *engine.VERBS,
-        *inventory.VERBS,
-        *image.VERBS,
-        *lab.VERBS,
-        *develop.VERBS,
-    )
+    """Return every verb: the `VERBS` of each module."""
+    modules = (importlib.import_module(f"{__name__}.{name}") for name in MODULES)
+    return tuple(verb for module in modules for verb in module.VERBS)

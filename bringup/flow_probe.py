@@ -1,0 +1,117 @@
+"""Look at hosts and judge what was seen; compare with an earlier look; replay a kept one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from .core.capture import read_capture, replayed, written
+from .core.changes import Change, differences
+from .core.errors import ToolError, UsageError
+from .core.facts import Facts
+from .core.host import Host, Inventory, Login
+from .core.probed import Probed
+from .decide import assess, assess_deployment
+from .edge.store import write_atomic
+from .flow import needed, probes_of
+from .flow_gather import gather
+from .flow_types import Order, Tools
+from .probes import ALL
+from .probes.phrases import IGNORED, PHRASES
+from .probes.scope import questions
+
+
+def probe(tools: Tools, order: Order) -> tuple[Probed, ...]:
+    """Look at the ordered hosts; with a deployment, at its other hosts too, to compare them."""
+    found = gather(tools, needed(order), probes_of(order))
+    hosts = tuple(_probed(order, host, found[host.name]) for host in order.hosts)
+    facts = {name: one for name, one in found.items() if isinstance(one, Facts)}
+    named = {deployment.name: deployment for deployment in order.deployments.values()}
+    whole = (
+        Probed(name, assess_deployment(order.inventory, deployment, facts))
+        for name, deployment in sorted(named.items())
+    )
+    return (*hosts, *whole)
+
+
+def _probed(order: Order, host: Host, found: Facts | ToolError) -> Probed:
+    if isinstance(found, ToolError):
+        return Probed(host.name, error=found)
+    findings = assess(order.inventory, host, found, order.deployments.get(host.name))
+    return Probed(host.name, findings, found, host.kind)
+
+
+def replay(inventory: Inventory, file: Path) -> Probed:
+    """Judge a kept answer as if the host had given it now; nothing is contacted.
+
+    Raises UsageError where the file is no capture.
+    """
+    capture = read_capture(_text(file), name=str(file))
+    facts = replayed(capture, questions())
+    host = inventory.hosts.get(file.stem) or Host(file.stem, Login(""), kind=capture.kind)
+    return Probed(host.name, assess(inventory, host, facts, None), facts, capture.kind)
+
+
+def kept_facts(file: Path) -> Facts:
+    """Return the facts in a capture or in a stored raw answer."""
+    return replayed(read_capture(_text(file), name=str(file)), questions())
+
+
+def last_facts(tools: Tools, hosts: Iterable[Host]) -> Mapping[str, Facts]:
+    """Return the facts that the store keeps from the last look at each host, where it has any."""
+    files = {host.name: tools.store.facts_file(host.name) for host in hosts}
+    return {name: kept_facts(file) for name, file in files.items() if file.exists()}
+
+
+def changes(
+    before: Mapping[str, Facts], now: Iterable[Probed]
+) -> tuple[tuple[str, tuple[Change, ...]], ...]:
+    """Return what changed on each host since an earlier look; what moves by nature is left out."""
+    volatile = {probe.fact for probe in ALL if probe.volatile}
+    return tuple(
+        (
+            one.host,
+            differences(
+                before[one.host], one.facts, phrases=PHRASES, volatile=volatile, ignored=IGNORED
+            ),
+        )
+        for one in now
+        if one.host in before and one.error is None
+    )
+
+
+def capture(tools: Tools, order: Order, into: Path, *, about: str) -> tuple[Path, ...]:
+    """Keep the raw answer of each ordered host, identifiers masked, one file a host in a folder."""
+    found = gather(tools, order.hosts, probes_of(order))
+    files = []
+    for host in order.hosts:
+        one = found[host.name]
+        if isinstance(one, ToolError):
+            raise one
+        raw = tools.store.facts_file(host.name).read_text()
+        nonce = raw.partition("@@")[2].partition(" ")[0]
+        names = tuple(order.inventory.hosts)
+        user = (host.login.user,) if host.login.user else ()
+        text = written(
+            raw,
+            nonce=nonce,
+            tool=tools.version,
+            kind=host.kind,
+            about=about,
+            hosts=names,
+            users=user,
+        )
+        file = into / f"{host.name}.txt"
+        write_atomic(file, text.encode())
+        files.append(file)
+    return tuple(files)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {file}: {error.strerror}",
+            remedy="make a capture with: bringup probe.capture --host HOST",
+        ) from error

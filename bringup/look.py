@@ -1,0 +1,106 @@
+"""One look or many: show what was found, write the reports asked for, tell what changed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import __version__
+from .core.errors import Exit, Unreachable, UsageError, gravest
+from .core.facts import Facts
+from .core.probed import Probed, document
+from .core.rules import Verdict
+from .edge.store import write_atomic
+from .flow_open import Choice, moment, opened, read_inventory
+from .flow_probe import changes, kept_facts, last_facts, probe, replay
+from .report_junit import junit
+from .report_page import page
+from .report_probe import probe_view
+from .report_screen import Screen
+from .report_stats import stats_document, stats_view
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the operator wants to look. Files are paths, "" for none; `every_s` 0 looks once."""
+
+    deployment: str = ""
+    strict: bool = False
+    facts: bool = True
+    junit: str = ""
+    html: str = ""
+    masked: bool = False
+    files: tuple[str, ...] = ()
+    since: str = ""
+    every_s: int = 0
+    stats: bool = False
+
+
+def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
+    """Look as wanted and return the gravest exit code of the last look."""
+    if wanted.files:
+        inventory = read_inventory(choice.inventory)
+        return _tell(screen, tuple(replay(inventory, Path(file)) for file in wanted.files), wanted)
+    with opened(choice, screen.tell, deployment=wanted.deployment) as (tools, order):
+        before = _before(wanted, tuple(host.name for host in order.hosts))
+        before = before or (dict(last_facts(tools, order.hosts)) if wanted.every_s else {})
+        probed = probe(tools, order)
+        code = _tell(screen, probed, wanted)
+        _tell_changes(screen, before, probed)
+        while wanted.every_s:
+            before = {one.host: one.facts for one in probed if one.error is None}
+            time.sleep(wanted.every_s)
+            probed = probe(tools, order)
+            _tell_changes(screen, before, probed)
+            code = code_of(probed, strict=wanted.strict)
+        if wanted.stats:
+            traffic = tools.fleet.traffic()
+            screen.show(stats_view(traffic))
+            screen.emit(stats_document(traffic))
+    return code
+
+
+def _before(wanted: Look, hosts: tuple[str, ...]) -> dict[str, Facts]:
+    if not wanted.since:
+        return {}
+    if len(hosts) != 1:
+        raise UsageError("cannot compare one capture with many hosts", remedy="name one host")
+    return {hosts[0]: kept_facts(Path(wanted.since))}
+
+
+def code_of(probed: tuple[Probed, ...], *, strict: bool = False) -> Exit:
+    """Return the exit code of a look: the gravest of its hosts."""
+    bad = {Verdict.BLOCKED, Verdict.UNKNOWN} | ({Verdict.DEGRADED} if strict else set())
+    codes = [one.error.code for one in probed if one.error is not None]
+    codes += [Exit.BLOCKED for one in probed if one.error is None and one.verdict in bad]
+    return gravest(codes)
+
+
+def _tell(screen: Screen, probed: tuple[Probed, ...], wanted: Look) -> Exit:
+    at = moment()
+    screen.show(probe_view(probed, facts=wanted.facts))
+    screen.emit(document(probed, tool=__version__, at=at))
+    _write(wanted, probed, at)
+    return code_of(probed, strict=wanted.strict)
+
+
+def _write(wanted: Look, probed: tuple[Probed, ...], at: str) -> None:
+    if wanted.junit:
+        write_atomic(Path(wanted.junit), junit(probed, strict=wanted.strict).encode())
+    if wanted.html:
+        text = page(probed, tool=__version__, at=at, masked=wanted.masked)
+        write_atomic(Path(wanted.html), text.encode())
+
+
+def _tell_changes(screen: Screen, before: dict[str, Facts], probed: tuple[Probed, ...]) -> None:
+    if not before:
+        return
+    at = moment()
+    for host, found in changes(before, probed):
+        lines = [f"  {change}" for change in found] or ["  nothing changed"]
+        screen.show(f"\n{at}  {host}", *lines)
+        screen.emit({"schema": "bringup.changes/1", "at": at, "host": host, "changes": found})
+    for one in probed:
+        if isinstance(one.error, Unreachable):
+            screen.show(f"\n{at}  {one.host}\n  {one.error.message}")

@@ -1,0 +1,123 @@
+"""Look at hosts: what they are, what is wrong, what changed. Nothing on a host is changed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ..core.errors import Exit
+from ..core.verb import Help, Verb
+from ..report_screen import Screen
+from .common import (
+    AcceptNew,
+    DeploymentName,
+    Exclude,
+    Folder,
+    Groups,
+    Hosts,
+    KnownHosts,
+    Limit,
+    State,
+    Stats,
+)
+
+
+def probe(
+    screen: Screen,
+    *,
+    host: Hosts = (),
+    group: Groups = (),
+    limit: Limit = "",
+    exclude: Exclude = (),
+    deployment: DeploymentName = "",
+    strict: Annotated[bool, Help("count warnings as failures")] = False,
+    facts: Annotated[bool, Help("show the facts below the findings")] = True,
+    junit: Annotated[str, Help("write JUnit XML to this file, for CI")] = "",
+    html: Annotated[str, Help("write a page to this file, to share")] = "",
+    masked: Annotated[bool, Help("take names and addresses out of the page")] = False,
+    from_: Annotated[tuple[str, ...], Help("judge this capture, contact no host; repeatable")] = (),
+    changed_since: Annotated[str, Help("tell what changed since this capture; one host")] = "",
+    watch: Annotated[int, Help("look again every so many seconds and tell what changed")] = 0,
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+    stats: Stats = False,
+) -> Exit:
+    """Tell the true state of hosts: verdict, findings with evidence and remedy, facts.
+
+    One connection and one command a host. Exit codes: 0 ready or degraded, 3 not reachable, 4
+    blocked or unknown; with --strict degraded counts as 4 too.
+    """
+    from ..flow_open import Choice
+    from ..look import Look, look
+
+    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
+    wanted = Look(
+        deployment=deployment,
+        strict=strict,
+        facts=facts,
+        junit=junit,
+        html=html,
+        masked=masked,
+        files=from_,
+        since=changed_since,
+        every_s=watch,
+        stats=stats,
+    )
+    return look(screen, choice, wanted)
+
+
+def probe_capture(
+    screen: Screen,
+    *,
+    host: Hosts = (),
+    group: Groups = (),
+    into: Annotated[str, Help("folder for the captures, a file a host")] = "captures",
+    about: Annotated[str, Help("what the host is, in words")] = "",
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Keep hosts' raw answers with identifiers masked, to share and to judge offline."""
+    from pathlib import Path
+
+    from ..flow_open import Choice, opened
+    from ..flow_probe import capture
+
+    choice = Choice(inventory, host, group, "", (), known_hosts, accept_new, state)
+    with opened(choice, screen.tell) as (tools, order):
+        files = capture(tools, order, Path(into), about=about)
+    for file in files:
+        screen.show(f"wrote {file}; judge it anywhere with: bringup probe --from {file}")
+    screen.emit({"schema": "bringup.capture/1", "files": files})
+    return Exit.DONE
+
+
+def kinds_learn(
+    screen: Screen,
+    name: Annotated[str, Help("name of the kind, as b300")],
+    *,
+    host: Hosts = (),
+    into: Annotated[str, Help("write it here; refused when it exists")] = "",
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Write the expectations of a kind of host from one that is known to be good."""
+    from ..flow_learn import learn
+    from ..flow_open import Choice
+
+    choice = Choice(inventory, host, (), "", (), known_hosts, accept_new, state)
+    text = learn(choice, name, into, screen.tell)
+    screen.show(text if not into else f"wrote {into}")
+    screen.emit({"schema": "bringup.kind/1", "name": name, "yaml": text})
+    return Exit.DONE
+
+
+VERBS = (
+    Verb("probe", probe, reads_only=True),
+    Verb("probe.capture", probe_capture, reads_only=True),
+    Verb("kinds.learn", kinds_learn),
+)
