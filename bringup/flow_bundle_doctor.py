@@ -51,6 +51,7 @@ class Frontend:
     model_path: str = ""  # its --model-path
     namespace: Reading[str] = field(default_factory=lambda: Unknown("nobody said"))
     processor: str = "dynamo"
+    discovery: str = ""  # where it looks for workers
 
 
 def gather(
@@ -78,6 +79,7 @@ def gather(
         release=release_of(frontend.version),
         namespace=frontend.namespace,
         processor=frontend.processor,
+        discovery=frontend.discovery,
     )
 
 
@@ -135,6 +137,7 @@ def _frontend(url: str, process: FrontendProcess) -> Frontend:
         process.model_path,
         Known(process.namespace, f"process {process.pid}"),
         process.processor,
+        ", ".join(process.etcd) or process.discovery,
     )
 
 

@@ -175,6 +175,7 @@ def settled(said: Frontend, site: Site) -> Frontend:
         said.model_path or seen.model_path,
         said.namespace if isinstance(said.namespace, Known) else seen.namespace,
         seen.processor,
+        seen.discovery,
     )
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..core.reading import Known, Reading, Unknown, value_of
-from ..core.rules import Finding, Level, Row, Seen, Status, failed, judge, passed, unknown, warned
-from ..readiness.cards import ModelCard, Where
-from .evidence import ALL_NAMESPACES, Evidence
+from ..core.reading import Unknown
+from ..core.rules import Finding, Level, Row, Seen, Status, judge, passed, unknown
+from . import symptoms
+from .evidence import Evidence
 from .frontend_log import Cause
 from .match import Fault
-from .releases import Release, first_reading, first_rendering
 
 SOURCE = "docs/bundle.md#when-the-list-stays-empty"
 
@@ -37,290 +36,10 @@ def is_sound(findings: Iterable[Finding]) -> bool:
     return listed and not causes(every)
 
 
-def restart(evidence: Evidence) -> str:
-    """Return who must be restarted once the frontend can read what it could not."""
-    return restarting(evidence.release, evidence.name)
-
-
-def restarting(release: Reading[Release], name: str = "the model") -> str:
-    """Return who must be restarted for a frontend of a release to look again."""
-    match release:
-        case Known(line) if line.retries:
-            return (
-                f"restart nothing: Dynamo {release.evidence} tries again by itself, "
-                "at the latest after 30 s"
-            )
-        case Known():
-            which = f"Dynamo {release.evidence} tries only once"
-        case _:
-            which = "releases before 1.5 try only once"
-    return f"restart the frontend, or all workers of {name} together: {which}"
-
-
-def _restart_workers(evidence: Evidence) -> str:
-    roles = sorted({card.worker_type or card.component for card in evidence.cards})
-    return (
-        f"restart every worker of {evidence.name} ({', '.join(roles)}) so that its card names the "
-        "file, make the bundle anew, and push it to the frontend"
-    )
-
-
-def _announced(evidence: Evidence) -> Seen:
-    if isinstance(evidence.announced, Unknown):
-        return _unseen(evidence.announced.why, _LOOK_AT_ETCD)
-    if evidence.cards:
-        return passed(*(_line(card) for card in evidence.cards))
-    names = sorted({card.name for card in evidence.all_cards})
-    if names:
-        return failed(
-            f"no worker announces {evidence.name}; announced: {', '.join(names)}",
-            remedy="give all workers of the model the same --served-model-name, and restart those "
-            "that have another",
-        )
-    return failed("no worker has announced anything")
-
-
-def _unseen(why: str, remedy: str) -> Seen:
-    return Seen(Status.UNKNOWN, (f"unknown: {why}",), remedy=remedy)
-
-
-_LOOK_AT_ETCD = (
-    "look at etcd from here: curl -s http://HOST:2379/health; it has to be the one in the "
-    "workers' ETCD_ENDPOINTS"
-)
-
-
-def _line(card: ModelCard) -> str:
-    role = card.worker_type or card.component
-    return f"{card.name}: {role} in namespace {card.namespace}, id {card.instance_hex}"
-
-
-def _namespace(evidence: Evidence) -> Seen | None:
-    """Which namespaces the frontend looks at. Told by its flag, else by its silence."""
-    there = sorted({card.namespace for card in evidence.cards})
-    if not there:
-        return None
-    match evidence.namespace:
-        case Known(mine) if mine in ALL_NAMESPACES or mine in there:
-            return passed(f"the frontend looks at {mine or 'all namespaces'}")
-        case Known(mine):
-            return failed(f"the frontend looks at {mine}, the workers are in {', '.join(there)}")
-    silent = isinstance(evidence.log, Known) and evidence.tried is None
-    if silent and evidence.is_unlisted and not _lacking(evidence):
-        return failed(
-            f"the frontend's log has not a word on {evidence.name}",
-            f"the workers are in {', '.join(there)}",
-        )
-    return unknown(evidence.namespace.why if isinstance(evidence.namespace, Unknown) else "")
-
-
-def _lacking(evidence: Evidence) -> tuple[str, ...]:
-    """Return the peers that workers need and do not find in their own namespace."""
-    lacking: set[str] = set()
-    for card in evidence.cards:
-        near = {c.worker_type for c in evidence.cards if c.namespace == card.namespace}
-        if card.needs and not any(set(one) <= near for one in card.needs):
-            lacking |= set(card.needs[0]) - near
-    return tuple(sorted(lacking))
-
-
-def _roles(evidence: Evidence) -> Seen | None:
-    if not evidence.cards:
-        return None
-    lacking = _lacking(evidence)
-    ready = value_of(evidence.ready)
-    if not lacking:
-        return passed("every worker has the peers it needs")
-    lines = [_line(card) for card in evidence.cards]
-    lines += [f"/ready: missing {', '.join(ready.missing)}"] if ready and ready.missing else []
-    lines += _elsewhere(evidence, lacking)
-    return failed(f"no {' and no '.join(lacking)} worker for {evidence.name}", *lines)
-
-
-def _elsewhere(evidence: Evidence, lacking: tuple[str, ...]) -> list[str]:
-    """Workers of the missing kind under another name or namespace: the usual slip."""
-    mine = {(card.name, card.namespace) for card in evidence.cards}
-    return [
-        f"but: {_line(card)}"
-        for card in evidence.all_cards
-        if card.worker_type in lacking and (card.name, card.namespace) not in mine
-    ] + [
-        f"but: they are in different namespaces: {', '.join(sorted({n for _, n in mine}))}"
-        for _ in range(len({namespace for _, namespace in mine}) > 1)
-    ]
-
-
-def _files(fault: Fault, cause: Cause) -> Callable[[Evidence], Seen | None]:
-    """Make the row of one fault: told by the folder where it was seen, else by the log."""
-
-    def look(evidence: Evidence) -> Seen | None:
-        if evidence.is_listed or not evidence.cards:
-            return None
-        faults = [str(one) for one in evidence.mismatches() if one.fault is fault]
-        said = _said(evidence, cause)
-        if faults or (said and evidence.unseen()):
-            return failed(*dict.fromkeys(faults), *said, remedy=_push(evidence))
-        unseen = evidence.unseen()
-        return unknown("; ".join(unseen)) if unseen and evidence.is_unlisted else None
-
-    return look
-
-
-def _said(evidence: Evidence, cause: Cause) -> tuple[str, ...]:
-    tried = evidence.tried
-    return (f"log: {tried.error}",) if tried and tried.error and tried.cause is cause else ()
-
-
-def _push(evidence: Evidence) -> str:
-    folders = sorted({card.source_path for card in evidence.cards})
-    where = ", ".join(folders)
-    return (
-        f"make a bundle from the worker's own {where} (bringup bundle.make), push it to {where} "
-        f"where the frontend runs (bringup bundle.push), then {restart(evidence)}"
-    )
-
-
-def _told(cause: Cause, remedy: Callable[[Evidence], str]) -> Callable[[Evidence], Seen | None]:
-    """Make a row that the log alone can tell."""
-
-    def look(evidence: Evidence) -> Seen | None:
-        said = _said(evidence, cause)
-        return failed(*said, remedy=remedy(evidence)) if said and not evidence.is_listed else None
-
-    return look
-
-
-def _hub(evidence: Evidence) -> Seen | None:
-    named = [f for card in evidence.cards for f in card.files if f.where is Where.HUB]
-    said = _said(evidence, Cause.HUB_NAME)
-    if evidence.is_listed or not (named or said):
-        return None
-    return failed(*sorted({file.location for file in named}), *said)
-
-
-def _no_tokenizer(evidence: Evidence) -> Seen | None:
-    return _absent_slot(evidence, "tokenizer", Cause.NO_TOKENIZER)
-
-
-def _no_tokenizer_config(evidence: Evidence) -> Seen | None:
-    return _absent_slot(evidence, "prompt_formatter", Cause.NO_TOKENIZER_CONFIG)
-
-
-def _absent_slot(evidence: Evidence, slot: str, cause: Cause) -> Seen | None:
-    """A card without the file tells it before the frontend does."""
-    bare = [_line(card) for card in evidence.cards if card.file(slot) is None]
-    said = _said(evidence, cause)
-    if evidence.is_listed or not (bare or said) or evidence.processor != "dynamo":
-        return None
-    return failed(*bare, *said, remedy=_restart_workers(evidence))
-
-
-def _template(evidence: Evidence) -> Seen | None:
-    said = _said(evidence, Cause.NO_TEMPLATE)
-    if evidence.is_listed or not said:
-        return None
-    first = first_rendering(_tokenizer_hint(evidence))
-    newer = f"use a frontend of Dynamo {first.name} or newer; or " if first else ""
-    return failed(*said, remedy=f"{newer}put chat_template.jinja into the model folder of every "
-                  f"worker, {_restart_workers(evidence)}")  # fmt: skip
-
-
-def _tokenizer_hint(evidence: Evidence) -> str:
-    return "kimi_k3" if "k3" in evidence.name.lower() else ""
-
-
-def _tokenizer_type(evidence: Evidence) -> Seen | None:
-    said = _said(evidence, Cause.TOKENIZER_TYPE)
-    if evidence.is_listed or not said:
-        return None
-    model_type = said[0].partition("model_type '")[2].partition("'")[0]
-    first = first_reading(model_type)
-    newer = f"use a frontend of Dynamo {first.name} or newer" if first else "no release reads it"
-    return failed(
-        *said,
-        remedy=f"{newer}; or start the frontend with --dyn-chat-processor sglang "
-        "--trust-remote-code; or put a tokenizer.json and a chat template into the model folder of "
-        f"every worker, {_restart_workers(evidence)}",
-    )
-
-
-_CACHE = (
-    "give the frontend a HOME that it can write to (a folder, an emptyDir; it keeps the files "
-    "under HOME/.cache/dynamo), and restart the frontend"
-)
-
-
-def _unreadable(evidence: Evidence) -> str:
-    return f"make the files readable for the frontend's user (0644), then {restart(evidence)}"
-
-
-_SELF_HOSTED = (
-    "let the frontend reach the worker's DYN_SYSTEM_PORT at the address in the card, or set "
-    "DYN_SELF_HOST_METADATA=0 on the workers, restart them, and push a bundle"
-)
-
-
-_INTERFACE = (
-    "give the frontend's DYN_TCP_RESPONSE_STREAM_HOST the name of an interface that has an "
-    "address (eth0, not 10.0.0.5: releases before 1.6 take names only), and restart it"
-)
-
-
-def _no_end(evidence: Evidence) -> str:
-    return (
-        "restore generation_config.json with an eos_token_id in the model folder of every worker, "
-        + _restart_workers(evidence)
-    )
-
-
-def _not_retried(evidence: Evidence) -> Seen | None:
-    """All files are right by now, and the frontend gave up on a worker before they were."""
-    given_up = _given_up(evidence)
-    if not evidence.is_unlisted or not given_up or not evidence.cards:
-        return None
-    if evidence.mismatches() or evidence.unseen() or _lacking(evidence):
-        return None
-    return failed(
-        "every announced file is there, byte for byte", *given_up, remedy=restart(evidence)
-    )
-
-
-def _given_up(evidence: Evidence) -> tuple[str, ...]:
-    """What shows that the frontend lacks a worker that is announced: its log, or its readiness.
-
-    A worker that was restarted alone is taken in, while its peer stays out.
-    """
-    tried, ready = evidence.tried, value_of(evidence.ready)
-    if tried and tried.error and tried.cause not in _MENDED_BY_FILES:
-        return ()
-    log = (f"log: {tried.error}",) if tried and tried.cause in _MENDED_BY_FILES else ()
-    there = {card.worker_type for card in evidence.cards}
-    out = [role for role in ready.missing if role in there] if ready and not ready.ready else []
-    return (*log, *(f"/ready: missing {role}, though one is announced" for role in out))
-
-
-_MENDED_BY_FILES = (
-    *(Cause.MISSING_FILE, Cause.LONGER_FILE, Cause.OTHER_BYTES, Cause.UNREADABLE_FILE),
-)
-
-
-def _masked(evidence: Evidence) -> Seen | None:
-    """It serves from its cache; the folder would not do for a frontend that starts anew."""
-    faults = [str(one) for one in evidence.mismatches()]
-    if not evidence.is_listed or not faults:
-        return None
-    return warned(*dict.fromkeys(faults), remedy=_push(evidence).rpartition(", then ")[0])
-
-
-def _other(evidence: Evidence) -> Seen | None:
-    said = _said(evidence, Cause.OTHER)
-    return failed(*said) if said and not evidence.is_listed else None
-
-
 def _unexplained(evidence: Evidence) -> Seen | None:
     """Say what was not looked at, rather than that nothing is wrong."""
     if isinstance(evidence.listed, Unknown):
-        return _unseen(evidence.listed.why, _LOOK_AT_FRONTEND)
+        return symptoms.unseen(evidence.listed.why, _LOOK_AT_FRONTEND)
     if evidence.is_listed:
         return passed(f"{evidence.name} is listed")
     named = judge(ROWS[:-1], evidence)
@@ -343,95 +62,98 @@ def _row(
 
 ROWS: tuple[Row[Evidence], ...] = (
     _row(
-        "announced", "Workers announce the model", _announced,
+        "announced", "Workers announce the model", symptoms.announced,
         "a frontend lists only what workers announce, and they do so after loading (25 minutes for "
         "K3); a worker started with sglang.launch_server never does",
         "wait for the workers to load (bringup ready), else read their logs for the first error",
     ),
     _row(
-        "namespace", "The frontend looks where the workers are", _namespace,
+        "namespace", "The frontend looks where the workers are", symptoms.namespace,
         "a frontend started with --namespace sees that one alone (dynamo means all); one on "
         "another etcd sees none of them",
         "start the frontend with the workers' namespace and the workers' ETCD_ENDPOINTS",
     ),
     _row(
-        "roles", "Every worker has its peers", _roles,
+        "roles", "Every worker has its peers", symptoms.roles,
         "prefill and decode are paired by name within one namespace; one alone serves nothing",
         "start the missing worker with the same --served-model-name and namespace, on the same "
         "ETCD_ENDPOINTS; nothing else has to be restarted",
     ),
     _row(
-        "hub", "Files are named by path, not by a hub's name", _hub,
+        "hub", "Files are named by path, not by a hub's name", symptoms.hub,
         "the frontend would ask a model hub; dynamo.mocker names one when --model-name differs "
         "from its folder",
         "start the worker with --model-path set to a folder that exists, and restart it",
     ),
     _row(
-        "missing-file", "No announced file is missing", _files(Fault.MISSING, Cause.MISSING_FILE),
+        "missing-file", "No announced file is missing",
+        symptoms.files(Fault.MISSING, Cause.MISSING_FILE),
         "a frontend reads every announced file itself, at the worker's path or in its "
         "--model-path; without it, it asks a model hub for a path, which fails",
     ),
     _row(
         "longer-file", "No file is longer than announced",
-        _files(Fault.LONGER, Cause.LONGER_FILE),
+        symptoms.files(Fault.LONGER, Cause.LONGER_FILE),
         "a frontend reads no more than the announced size",
     ),
     _row(
         "other-bytes", "No file has other bytes than announced",
-        _files(Fault.OTHER, Cause.OTHER_BYTES),
+        symptoms.files(Fault.OTHER, Cause.OTHER_BYTES),
         "a frontend compares each file's BLAKE3 with the worker's; a file at the worker's path is "
         "taken even when --model-path has the right one",
     ),
     _row(
         "unreadable-file", "The frontend may read the files",
-        _told(Cause.UNREADABLE_FILE, _unreadable), "its user differs from the one who put them",
+        symptoms.told(Cause.UNREADABLE_FILE, symptoms.unreadable),
+        "its user differs from the one who put them",
     ),
     _row(
         "self-hosted", "The frontend gets the files that workers serve",
-        _told(Cause.SELF_HOSTED, lambda _: _SELF_HOSTED),
+        symptoms.told(Cause.SELF_HOSTED, lambda _: symptoms.SELF_HOSTED),
         "with DYN_SELF_HOST_METADATA the card names the worker's own port",
     ),
     _row(
-        "no-tokenizer", "The card names a tokenizer", _no_tokenizer,
+        "no-tokenizer", "The card names a tokenizer", symptoms.no_tokenizer,
         "the worker's folder has no tokenizer.json, no tiktoken.model, no single *.tiktoken",
     ),
     _row(
-        "no-tokenizer-config", "The card names tokenizer_config.json", _no_tokenizer_config,
+        "no-tokenizer-config", "The card names tokenizer_config.json", symptoms.no_tokenizer_config,
         "without it the frontend makes no prompt",
     ),
     _row(
-        "tokenizer-type", "The frontend knows the tokenizer's type", _tokenizer_type,
+        "tokenizer-type", "The frontend knows the tokenizer's type", symptoms.tokenizer_type,
         "a tiktoken file has no splitting pattern; Dynamo knows the pattern by model_type",
     ),
     _row(
-        "no-template", "There is a chat template", _template,
+        "no-template", "There is a chat template", symptoms.template,
         "chat text is made from a template, or by a renderer that newer releases have for some "
         "models",
     ),
     _row(
-        "no-end", "An end of sequence is named", _told(Cause.NO_END, _no_end),
+        "no-end", "An end of sequence is named", symptoms.told(Cause.NO_END, symptoms.no_end),
         "without it the frontend cannot tell where an answer ends",
     ),
     _row(
-        "cache", "The frontend's cache can be written", _told(Cause.CACHE, lambda _: _CACHE),
+        "cache", "The frontend's cache can be written",
+        symptoms.told(Cause.CACHE, lambda _: symptoms.CACHE),
         "every file is copied into HOME/.cache/dynamo before it is read",
     ),
     _row(
         "interface", "The frontend can open its response port",
-        _told(Cause.INTERFACE, lambda _: _INTERFACE),
+        symptoms.told(Cause.INTERFACE, lambda _: symptoms.INTERFACE),
         "the frontend opens the port that workers answer to while it adds a model",
     ),
     _row(
-        "not-retried", "The frontend has tried since the files are right", _not_retried,
+        "not-retried", "The frontend has tried since the files are right", symptoms.not_retried,
         "releases before 1.5 try once for each worker that comes, and never again",
     ),
     _row(
-        "masked", "The folder would do for a new frontend", _masked,
+        "masked", "The folder would do for a new frontend", symptoms.masked,
         "a cached copy with the announced sum is used and the folder is never read: altered or "
         "missing files show only when a frontend starts with an empty cache",
     ),
     _row(
-        "other", "The frontend names no other error", _other,
+        "other", "The frontend names no other error", symptoms.other,
         "the frontend's own words are all there is",
         "read the line above; then search it at https://github.com/ai-dynamo/dynamo/issues",
     ),

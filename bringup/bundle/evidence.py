@@ -48,6 +48,7 @@ class Evidence:
     release: Reading[Release] = NOT_ASKED
     namespace: Reading[str] = NOT_ASKED
     processor: str = "dynamo"
+    discovery: str = ""  # where the frontend looks for workers, as its process shows
 
     @property
     def all_cards(self) -> tuple[ModelCard, ...]:

@@ -109,11 +109,15 @@ class FrontendProcess:
         return self.setting("--dyn-chat-processor", "DYN_CHAT_PROCESSOR") or "dynamo"
 
     @property
+    def discovery(self) -> str:
+        """Its discovery backend: etcd, file, kubernetes or mem."""
+        return self.setting("--discovery-backend", "DYN_DISCOVERY_BACKEND") or "etcd"
+
+    @property
     def etcd(self) -> tuple[str, ...]:
         """Its etcd endpoints; () where it does not look into etcd."""
-        backend = self.setting("--discovery-backend", "DYN_DISCOVERY_BACKEND") or "etcd"
         urls = self.settings.get("ETCD_ENDPOINTS", "http://localhost:2379")
-        return tuple(url.strip() for url in urls.split(",")) if backend == "etcd" else ()
+        return tuple(url.strip() for url in urls.split(",")) if self.discovery == "etcd" else ()
 
 
 def parse_processes(section: Section) -> Reading[tuple[FrontendProcess, ...]]:

@@ -110,9 +110,9 @@ def bundle_push(
     Unpacked beside, verified, swapped in by rename; an unchanged folder costs one round trip.
     Folders with weights in them are never touched.
     """
-    from ..bundle.doctor import restarting
     from ..bundle.releases import release_of
     from ..bundle.reports import Outcome
+    from ..bundle.symptoms import restarting
     from ..flow_bundle_open import opened, spot, targets
     from ..flow_bundle_push import push
     from ..flow_open import Choice
