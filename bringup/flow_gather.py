@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from .core.facts import Facts, Probe, read
 from .core.host import Host
 from .core.script import compose, seconds_for, split
 from .edge.pool import each
+from .probes.clock import timed
 from .probes.scope import corrected
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ def _look(tools: Tools, host: Host, probes: tuple[Probe[Any], ...]) -> Facts:
     nonce = tools.nonce()
     asks = [probe.ask for probe in probes]
     script = compose(asks, nonce=nonce, root=host.root)
+    sent = time.time()
     result = tools.fleet.remote(host.name).read(script, seconds=seconds_for(asks))
+    received = time.time()
     tools.store.save_facts(host.name, result.stdout, stamp=tools.moment())
-    return corrected(read(probes, split(result.stdout, nonce=nonce)), host)
+    facts = read(probes, split(result.stdout, nonce=nonce))
+    return timed(corrected(facts, host), sent, received)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from ..core.facts import Probe, looked
+from ..core.facts import Facts, Probe, looked
 from ..core.reading import Known, Reading, Unknown
 from ..core.script import Section
+from .rdma import LaterLinkCounters
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`epoch_s` is the host's time when it answered; `offset_s` its lead over the controller.
+    """`epoch_s` is the host's time when it answered, at `uptime_s` since its start.
 
-    The offset is set by `with_trip`, since only the caller knows when it asked. `by` says who
-    told: timedatectl, chronyc.
+    `offset_s` is its lead over the controller, in doubt by `uncertain_s`; `timed` sets both, since
+    only the caller knows when it asked. `by` says who told: timedatectl, chronyc.
     """
 
     synchronized: bool | None = None
     epoch_s: float | None = None
+    uptime_s: float | None = None
     offset_s: float | None = None
     uncertain_s: float | None = None
     by: str = ""
@@ -31,7 +33,8 @@ if tool timedatectl >/dev/null && t=$(ask timedatectl show -p NTPSynchronized 2>
   printf 'timedatectl %s\n' "$t"
 fi
 if tool chronyc >/dev/null; then ask chronyc -n tracking 2>&1 | sed 's/^/chronyc /'; fi
-printf 'epoch %s\n' "$(date +%s.%N)"
+u=; { read -r u <"$R/proc/uptime"; } 2>/dev/null
+printf 'epoch %s\nuptime %s\n' "$(date +%s.%N)" "${u%% *}"
 """
 
 
@@ -46,7 +49,12 @@ def parse(section: Section) -> Reading[Clock]:
     epoch = re.search(r"(?m)^epoch (\d+)(\.\d+)?", section.text)
     if epoch is None:
         return Unknown("the host told no time", section.first)
-    clock = replace(best, epoch_s=float(epoch[1] + (epoch[2] or "")))
+    since = re.search(r"(?m)^uptime (\d+(?:\.\d+)?)$", section.text)
+    clock = replace(
+        best,
+        epoch_s=float(epoch[1] + (epoch[2] or "")),
+        uptime_s=float(since[1]) if since else None,
+    )
     return Known(clock, section.first)
 
 
@@ -72,16 +80,23 @@ def read_chrony(text: str) -> Clock:
     )
 
 
-def with_trip(reading: Reading[Clock], sent_s: float, received_s: float) -> Reading[Clock]:
-    """Return the clock with its lead over the controller, whose times frame the question.
+def timed(facts: Facts, sent_s: float, received_s: float) -> Facts:
+    """Return facts whose clock knows its lead over the controller, whose times frame the trip.
 
-    The host answered somewhere between both, so the lead is uncertain by half of the trip.
+    The host was asked after `sent_s` and said its last word before `received_s`. Where the uptime
+    of that last word is known, the lead is in doubt by the network's part of the trip alone.
     """
+    reading = facts[Clock]
     if not isinstance(reading, Known) or reading.value.epoch_s is None:
-        return reading
-    middle, half = (sent_s + received_s) / 2, abs(received_s - sent_s) / 2
-    clock = replace(reading.value, offset_s=reading.value.epoch_s - middle, uncertain_s=half)
-    return Known(clock, f"{clock.offset_s:+.3f} s against the controller, within {half:.3f} s")
+        return facts
+    clock, last = reading.value, facts[LaterLinkCounters]
+    epoch = end = reading.value.epoch_s
+    if isinstance(last, Known) and clock.uptime_s is not None:
+        end = epoch + max(0.0, last.value.at_s - clock.uptime_s)
+    least, most = end - received_s, epoch - sent_s
+    offset, unsure = (least + most) / 2, abs(most - least) / 2
+    line = f"{offset:+.3f} s against the controller, within {unsure:.3f} s"
+    return facts.replace(Clock, Known(replace(clock, offset_s=offset, uncertain_s=unsure), line))
 
 
 PROBE = Probe("clock", Clock, SCRIPT, parse, tool="systemctl", volatile=True)

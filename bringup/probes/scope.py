@@ -10,6 +10,7 @@ from ..core.facts import Facts, Probe
 from ..core.host import Deployment, Host
 from ..core.reading import Known
 from . import collect
+from .bandwidth import bandwidth_probe
 from .containers import image_probe, inside_probe
 from .hca_purpose import from_words, reclassified
 from .infiniband import InfiniBand
@@ -27,7 +28,7 @@ class Scope:
     """What a host is to serve, as far as it decides what to ask. Empty fields ask nothing.
 
     `ports` are those that we plan to take, `reach` are "HOST:PORT" of peers to try (opt-in), `deep`
-    adds questions that load a disk.
+    adds questions that load a disk or, while nobody uses them, the GPUs.
     """
 
     model: str = ""
@@ -77,6 +78,7 @@ def asked(scope: Scope) -> tuple[Probe[Any], ...]:
     if scope.model:
         probes += [model_probe(scope.model), config_probe(scope.model)]
         probes += [speed_probe(scope.model)] if scope.deep else []
+    probes += [bandwidth_probe()] if scope.deep else []
     probes += [image_probe(scope.image)] if scope.image else []
     probes += [inside_probe(scope.container)] if scope.container else []
     probes += [etcd_probe(scope.etcd)] if scope.etcd else []

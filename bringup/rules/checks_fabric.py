@@ -10,6 +10,7 @@ import re
 
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..probes.bandwidth import Bandwidth
 from ..probes.fabric import FabricManager
 from ..probes.gpu import Gpu, Gpus
 from ..probes.identity import Identity
@@ -334,9 +335,20 @@ def _applicable(world: World) -> Seen:
     return passed(f"{world.kind.name if world.kind else 'this board'} needs a fabric manager")
 
 
+FLOOR_GB_S = 150  # NVSentinel's floor; the target of a kind comes from a good node
+
+
 def _bandwidth(world: World) -> Seen:
-    del world
-    return not_told("no measurement was asked for: bringup check bandwidth")
+    reading = world.facts[Bandwidth]
+    if isinstance(reading, Absent):
+        return skipped(reading.evidence)
+    if isinstance(reading, Unknown):
+        return unread(reading)
+    found = reading.value
+    line = f"all-reduce over {found.gpus} GPUs: {found.gb_s:.0f} GB/s ({found.by})"
+    if world.kind is not None and not world.kind.nvlinks:
+        return passed(f"{line}, over PCIe")
+    return failed(line) if found.gb_s < FLOOR_GB_S else passed(line)
 
 
 ROWS: tuple[Row[World], ...] = (
@@ -420,6 +432,7 @@ OPT_IN: tuple[Row[World], ...] = (
         reason="an all-reduce over all GPUs shows what no counter does; below 150 GB/s something "
         "is wrong, the target comes from a good node of the same kind",
         source="https://github.com/NVIDIA/NVSentinel",
-        remedy="run it on an idle host only",
+        remedy="look at FAB-06 and FAB-07, then compare with a good node of the same kind",
+        levels=SOFT,
     ),
 )
