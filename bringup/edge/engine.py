@@ -123,8 +123,8 @@ class Engine:
                 host=self.name,
             )
 
-    def version(self) -> Reading[str]:
-        """Return the version of the engine's server, which also shows that it answers."""
+    def version(self, part: str = "Server") -> Reading[str]:
+        """Return the version of the engine's server, which shows that it answers, or client."""
         result = self.run("version", "--format", "{{json .}}", seconds=30)
         if result.exit != 0:
             return Unknown(f"the engine does not answer: {result.tail(1)}")
@@ -132,8 +132,8 @@ class Engine:
             document = json.loads(result.stdout)
         except ValueError:
             return Unknown("its version does not read", result.tail(1))
-        server = document.get("Server") or document.get("Client") or {}
-        return Known(str(server.get("Version", "")))
+        found = document.get(part) or document.get("Client") or {}
+        return Known(str(found.get("Version", "")))
 
     def builder(self) -> Builder:
         """Return the best builder that is there: BuildKit, classic, podman's."""
@@ -141,7 +141,7 @@ class Engine:
             return Builder.BUILDAH if "buildah" in self.words[0] else Builder.PODMAN
         if self.run("buildx", "version", seconds=30).exit == 0:
             return Builder.BUILDKIT
-        version = self.version()
+        version = self.version("Client")
         major = re.match(r"\d+", version.value) if isinstance(version, Known) else None
         # Before 23, docker's client had BuildKit built in; from 23 on it needs the plug-in.
         is_old = major is not None and 18 < int(major[0]) < 23

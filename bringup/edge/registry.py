@@ -112,15 +112,17 @@ class Registry:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Registry]:
+def running(folder: Path, *, more: str = "") -> Iterator[Registry]:
     """Run the registry over a folder; its port stays the same from run to run where it can.
 
-    A stable port keeps names stable, by which engines know what they pushed before.
+    `more` is YAML for its settings. A stable port keeps names stable, by which engines know what
+    they pushed before.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port = _port(folder)
     settings = folder / "registry.yml"
-    settings.write_text(_SETTINGS.format(folder=json.dumps(str(folder / "data")), port=port))
+    base = _SETTINGS.format(folder=json.dumps(str(folder / "data")), port=port)
+    settings.write_text(base + more)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             (PROGRAM, "serve", str(settings)), stdin=subprocess.DEVNULL, stdout=log, stderr=log

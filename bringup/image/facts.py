@@ -31,8 +31,11 @@ class ImageFacts:
 
 def parse_images(text: str) -> tuple[ImageFacts, ...]:
     """Return the images in the output of ``image inspect``; raises ValueError for garbage."""
+    found = json.loads(text)
+    if not isinstance(found, list):
+        raise ValueError("no list of images")  # noqa: TRY004 - it is the text that is wrong
     try:
-        return tuple(_image(item) for item in json.loads(text))
+        return tuple(_image(item) for item in found)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"no list of images: {error}") from error
 

@@ -11,7 +11,8 @@ _REMEDIES = (
     (r"the base moved", "bringup image.rebase {name} shows what the new base changed"),
     (r"o space left", "free space for the engine (docker system df), then build again"),
     (
-        r"pull access denied|manifest unknown|> \[internal\] load metadata|image not known",
+        r"pull access denied|manifest unknown|> \[internal\] load metadata|image not known"
+        r"|(?:Get|Head) .?https?://[^ ]*/v2/",
         "give the engine the base: docker pull {base}, or docker load an archive of it",
     ),
     (

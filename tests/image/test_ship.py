@@ -8,14 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import bcrypt
 import pytest
 
 from bringup import flow_image, flow_pull, flow_ship, flow_upload
 from bringup.core.errors import Blocked, CommandFailed, Unreachable
 from bringup.core.event import Event
+from bringup.core.words import Secret
 from bringup.edge import cargo_stream, registry
 from bringup.edge.ssh import SshFleet
 from bringup.flow_ship import Arrived, Shipment, Shipping
@@ -308,6 +310,43 @@ def test_archive_is_the_way_without_a_registry(
     assert not shipment.failed, errors(shipment)
     assert shipment.arrived["h8"].route.way is Way.ARCHIVE
     assert shipment.arrived["h8"].identity == wanted
+
+
+@pytest.fixture
+def locked_registry(tmp_path: Path) -> Iterator[int]:
+    """A registry of somebody's own, which wants a login; gives its port."""
+    hashed = bcrypt.hashpw(b"open sesame", bcrypt.gensalt(4)).decode()
+    (tmp_path / "users").write_text(f"shipper:{hashed}\n")
+    auth = f"auth: {{htpasswd: {{realm: own, path: {tmp_path}/users}}}}\n"
+    with registry.running(tmp_path / "own", more=auth) as own:
+        yield own.port
+
+
+def test_own_registry_is_used_with_a_login_that_does_not_stay(
+    yard: Yard, locked_registry: int
+) -> None:
+    wanted = yard.heavy(1, seed=70)
+    login = flow_pull.Login("shipper", Secret("open sesame"))
+    own = f"localhost:{locked_registry}"
+    with yard.line.fleet({"h1": yard.hosts["h1"].folder / "root"}) as fleet:
+        shipping = replace(yard.shipping(fleet, "h1"), own_registry=own, login=login)
+        shipment = flow_ship.ship(shipping, HEAVY)
+    assert not shipment.failed, errors(shipment)
+    assert shipment.arrived["h1"].route.way is Way.REGISTRY
+    assert shipment.arrived["h1"].identity == wanted
+    settings = Path("~/.docker/config.json").expanduser()
+    assert not settings.exists() or own not in settings.read_text()
+
+
+def test_wrong_login_is_told_before_anything_is_pushed(yard: Yard, locked_registry: int) -> None:
+    yard.heavy(1, seed=71)
+    login = flow_pull.Login("shipper", Secret("guess"))
+    with yard.line.fleet({"h1": yard.hosts["h1"].folder / "root"}) as fleet:
+        own = f"localhost:{locked_registry}"
+        shipping = replace(yard.shipping(fleet, "h1"), own_registry=own, login=login)
+        with pytest.raises(CommandFailed, match="cannot log in to localhost") as raised:
+            flow_ship.ship(shipping, HEAVY)
+    assert "guess" not in f"{raised.value.message}{raised.value.said}{raised.value.ran}"
 
 
 def test_image_that_nobody_built_is_refused(yard: Yard) -> None:
