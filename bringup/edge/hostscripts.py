@@ -60,22 +60,22 @@ class Shipment:
 
 
 def bounded(script: str, *, seconds: float, input_bytes: int = 0, sudo: bool = False) -> Shipment:
-    """Return how to run a script under a limit, ended when the line that brought it ends.
-
-    Under sudo the script travels on stdin, since sudo logs every word of its command line.
-    """
+    """Return how to run a script under a limit, ended when the line that brought it ends."""
     words = (_whole(seconds), str(input_bytes), script, _WATCHED)
     if not sudo:
         return Shipment(("sh", "-c", _BOUNDED, "bringup", *words))
-    program = f"set -- {command(words)}\n{_BOUNDED}".encode()
-    size = str(len(program))
-    return Shipment(("sudo", "-n", "--", "sh", "-c", _FROM_STDIN, "bringup", size), program)
+    return _as_root(f"set -- {command(words)}\n{_BOUNDED}".encode())
 
 
 def unbounded(script: str, *, sudo: bool = False) -> Shipment:
     """Return how to run a script that ends by itself when its stdin does (the lock's holder)."""
-    become = ("sudo", "-n", "--") if sudo else ()
-    return Shipment((*become, "sh", "-c", script, "bringup"))
+    return _as_root(script.encode()) if sudo else Shipment(("sh", "-c", script, "bringup"))
+
+
+def _as_root(program: bytes) -> Shipment:
+    """Under sudo a program travels on stdin, since sudo logs every word of its command line."""
+    size = str(len(program))
+    return Shipment(("sudo", "-n", "--", "sh", "-c", _FROM_STDIN, "bringup", size), program)
 
 
 def _whole(seconds: float) -> str:

@@ -56,7 +56,9 @@ class LocalRemote(ScriptedRemote):
     def start(self, script: str) -> Session:
         """Execute a script that ends when its input does."""
         shipment = hostscripts.unbounded(script, sudo=self.host.login.sudo)
-        return _LocalSession(self._process(shipment.words, subprocess.STDOUT))
+        process = self._process(shipment.words, subprocess.STDOUT)
+        _feed(process.stdin, (shipment.prefix,))
+        return _LocalSession(process)
 
     def _process(
         self, words: tuple[str, ...], stderr: int = subprocess.PIPE
@@ -103,8 +105,9 @@ def _thread(work: Callable[..., None], *values: object) -> threading.Thread:
     return thread
 
 
-def _feed(pipe: IO[bytes], *streams: Iterable[bytes]) -> None:
+def _feed(pipe: IO[bytes] | None, *streams: Iterable[bytes]) -> None:
     """Write streams to a process; its end is told by its exit code, not here."""
+    assert pipe is not None
     with suppress(OSError, ValueError):
         for stream in streams:
             for piece in stream:

@@ -42,6 +42,7 @@ class SshFleet:
         self._remotes: dict[str, SshRemote] = {}
         self._lock = threading.Lock()
         self._lines: Lines | None = None
+        self._closed = False
         self.began = time.monotonic()
 
     def remote(self, name: str) -> SshRemote:
@@ -59,7 +60,10 @@ class SshFleet:
 
     def close(self) -> None:
         """End every line, also those being made; whoever waits on one gets an error at once."""
-        self.lines.close()
+        with self._lock:
+            self._closed, lines = True, self._lines
+        if lines is not None:
+            lines.close()
 
     def seconds_for(self, seconds: float, name: str) -> float:
         """Return how long a command may take: its own limit, or what the run has left."""
@@ -85,6 +89,8 @@ class SshFleet:
         with self._lock:
             if self._lines is None:
                 self._lines = Lines(self.options)
+                if self._closed:
+                    self._lines.close()
             return self._lines
 
     def __enter__(self) -> SshFleet:

@@ -1,27 +1,20 @@
-"""Where a host is and how to log in there: the inventory's word, completed by ~/.ssh/config.
-
-`ssh -G` resolves the configuration, so Include, Match and tokens mean what they mean to ssh.
-"""
+"""Where a host is and how to log in there: the inventory's word, completed by ~/.ssh/config."""
 
 from __future__ import annotations
 
 import getpass
-import os
-import pwd
 import re
 import shlex
-import shutil
-import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 from ..core.errors import UsageError
 from ..core.host import Login
-
-CAP_BYTES = 4 * 1024 * 1024
+from . import ssh_said
+from .output import CAP_BYTES
+from .ssh_said import Said, home
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +70,6 @@ Route = tuple[Endpoint, ...]
 
 MOST_JUMPS = 8
 
-Said = Mapping[str, tuple[str, ...]]
-"""What ssh_config says: lower-case keyword to values."""
-
 _DEFAULT_KEYS = tuple(
     f"~/.ssh/id_{kind}"
     for kind in ("rsa", "ecdsa", "ecdsa_sk", "ed25519", "ed25519_sk", "xmss", "dsa")
@@ -125,7 +115,7 @@ class Resolver:
         with self._lock:
             found = self._cache.get(key)
         if found is None:
-            found = ask_ssh(login, self._options.config_file)
+            found = ssh_said.ask(login, self._options.config_file)
             with self._lock:
                 self._cache[key] = found
         return found
@@ -133,7 +123,7 @@ class Resolver:
     def _any_matters(self) -> bool:
         with self._lock:
             if self._matters is None:
-                self._matters = any(map(matters, config_files(self._options.config_file)))
+                self._matters = ssh_said.any_matters(self._options.config_file)
             return self._matters
 
 
@@ -225,88 +215,3 @@ def expand(name: str, tokens: Mapping[str, str]) -> str:
 
 def _replace(text: str, tokens: Mapping[str, str]) -> str:
     return re.sub(r"%.", lambda found: tokens.get(found[0], found[0]), text)
-
-
-def home() -> Path:
-    """Return the user's folder as ssh sees it: by the password database, not by $HOME."""
-    return Path(pwd.getpwuid(os.getuid()).pw_dir)
-
-
-_KEYWORDS = re.compile(
-    r"^\s*(hostname|user|port|identityfile|identityagent|certificatefile|proxyjump|proxycommand"
-    r"|hostkeyalias|userknownhostsfile|globalknownhostsfile|canonical\w+|match)\b[\s=]",
-    re.IGNORECASE | re.MULTILINE,
-)
-_INCLUDE = re.compile(r"^\s*include[\s=]+(.+)$", re.IGNORECASE | re.MULTILINE)
-
-
-def matters(text: str) -> bool:
-    """Say whether a configuration has any word that this tool would act on."""
-    return _KEYWORDS.search(text) is not None
-
-
-def config_files(chosen: Path | None) -> Iterator[str]:
-    """Yield the text of each configuration file that ssh would read, included ones as well."""
-    if chosen is not None:
-        yield from _texts(chosen, home() / ".ssh", 16)
-        return
-    yield from _texts(home() / ".ssh/config", home() / ".ssh", 16)
-    yield from _texts(Path("/etc/ssh/ssh_config"), Path("/etc/ssh"), 16)
-
-
-def _texts(path: Path, base: Path, depth: int) -> Iterator[str]:
-    try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        return
-    yield text
-    for line in _INCLUDE.findall(text) if depth else ():
-        for pattern in shlex.split(line, comments=True):
-            where = base / Path(pattern).expanduser()
-            for found in sorted(where.parent.glob(where.name)):
-                yield from _texts(found, base, depth - 1)
-
-
-def ask_ssh(login: Login, config_file: Path | None) -> Said:
-    """Return what the configuration says about a login, from `ssh -G`, else from paramiko."""
-    ssh = shutil.which("ssh")
-    if ssh is None:
-        return _ask_paramiko(login, config_file)
-    words = [ssh, "-G"]
-    words += ["-F", str(config_file)] if config_file else []
-    words += ["-l", login.user] if login.user else []
-    words += ["-p", str(login.port)] if login.port != 22 else []
-    done = subprocess.run(
-        [*words, "--", login.address],
-        capture_output=True, text=True, check=False, timeout=30, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise UsageError(
-            f"cannot read the SSH configuration for {login.address}",
-            said=done.stderr.strip(),
-            remedy=f"see ssh -G {shlex.quote(login.address)}, and correct ~/.ssh/config",
-        )
-    return parse_answer(done.stdout)
-
-
-def parse_answer(text: str) -> Said:
-    """Return the values of `ssh -G` by keyword."""
-    found: dict[str, tuple[str, ...]] = {}
-    for line in text.splitlines():
-        key, _, value = line.partition(" ")
-        found[key] = (*found.get(key, ()), value)
-    return found
-
-
-def _ask_paramiko(login: Login, config_file: Path | None) -> Said:
-    from paramiko import SSHConfig
-
-    path = config_file or home() / ".ssh/config"
-    text = path.read_text(errors="replace") if path.exists() else ""
-    if _INCLUDE.search(text):
-        raise UsageError(
-            f"cannot follow Include in {path}: no ssh client is installed here",
-            remedy="install openssh-client here, or write its words into hosts.yml",
-        )
-    found = cast("dict[str, str | list[str]]", SSHConfig.from_text(text).lookup(login.address))
-    return {k: (v,) if isinstance(v, str) else tuple(v) for k, v in found.items()}

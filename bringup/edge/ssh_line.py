@@ -81,6 +81,10 @@ class Line:
         self._meter.commands += 1
         try:
             channel = ssh_exec.begin(self.transport, shipment, self.abort)
+            channel.settimeout(ssh_exec.OPEN_S)
+            channel.sendall(shipment.prefix)
+        except (OSError, EOFError) as error:
+            raise self._lost(Lost(str(error) or "the line closed"), 0.0) from error
         except Lost as lost:
             raise self._lost(lost, 0.0) from lost
         channel.set_combine_stderr(True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,9 +17,10 @@ from paramiko.agent import Agent, AgentKey, AgentSSH
 from paramiko.pkey import PublicBlob, UnknownKeyType
 
 from ..core.errors import Unreachable
-from .ssh_config import Endpoint, home
+from .ssh_config import Endpoint
 from .ssh_flight import SocketAgent
 from .ssh_keys import CERTIFICATE, fingerprint
+from .ssh_said import home
 
 SEARCHED = ("id_ed25519", "id_ecdsa", "id_rsa")
 """Key files in ~/.ssh that are tried when nobody named one, as ssh does."""
@@ -73,16 +75,12 @@ def _load(path: str, certificate: str) -> paramiko.PKey | str:
 @contextmanager
 def identities(endpoint: Endpoint, ring: KeyRing) -> Iterator[tuple[list[Identity], list[str]]]:
     """Give the keys to try on an endpoint, in order, and what is wrong with others."""
-    with _agent(endpoint) as agent:
-        keys = _Keys(ring, endpoint.certificate_files, agent.get_keys() if agent else ())
+    with ExitStack() as stack:
+        keys = _Keys(endpoint, ring, stack)
         for path in endpoint.key_files:
             keys.add_file(path)
         if endpoint.agent or endpoint.search:
             keys.add_agent()
-        if endpoint.agent and not keys.held:
-            keys.faults.append(
-                "the agent holds no key (ssh-add -l)" if agent else "no agent runs (SSH_AUTH_SOCK)"
-            )
         for name in SEARCHED if endpoint.search else ():
             if (home() / ".ssh" / name).exists():
                 keys.add_file(str(home() / ".ssh" / name))
@@ -90,24 +88,34 @@ def identities(endpoint: Endpoint, ring: KeyRing) -> Iterator[tuple[list[Identit
 
 
 class _Keys:
-    """Gathers the keys to try, and what is wrong with others."""
+    """Gathers the keys to try, and what is wrong with others. The agent is asked when needed."""
 
-    def __init__(
-        self, ring: KeyRing, certificates: tuple[str, ...], held: tuple[AgentKey, ...]
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, ring: KeyRing, stack: ExitStack) -> None:
         self.found: list[Identity] = []
         self.faults: list[str] = []
-        self.held = held
+        self._endpoint = endpoint
         self._ring = ring
-        self._certificates = certificates
+        self._stack = stack
+
+    @cached_property
+    def held(self) -> tuple[AgentKey, ...]:
+        """The keys of the agent."""
+        agent = self._stack.enter_context(_agent(self._endpoint))
+        if agent is None and self._endpoint.agent:
+            self.faults.append("no agent runs (SSH_AUTH_SOCK)")
+        return agent.get_keys() if agent else ()
 
     def add_agent(self) -> None:
         self.found += [_from_agent(key) for key in self.held]
+        if self._endpoint.agent and not self.found and not self.faults:
+            self.faults.append("the agent holds no key (ssh-add -l)")
 
     def add_file(self, path: str) -> None:
         """Add a key file: with its certificates first, by the agent where it has a passphrase."""
         beside = f"{path}-cert.pub"
-        for certificate in self._certificates or ((beside,) if Path(beside).exists() else ()):
+        for certificate in self._endpoint.certificate_files or (
+            (beside,) if Path(beside).exists() else ()
+        ):
             self._add(self._ring.key(path, certificate), path, certificate)
         self._add(self._ring.key(path), path, path)
 
@@ -141,9 +149,8 @@ def _from_agent(key: AgentKey) -> Identity:
 
 @contextmanager
 def _agent(endpoint: Endpoint) -> Iterator[AgentSSH | None]:
-    """Give the agent, where this endpoint may need one."""
-    wanted = endpoint.agent or endpoint.search or endpoint.key_files
-    if not wanted or endpoint.agent_socket == "none":
+    """Give the agent of an endpoint, where one runs."""
+    if endpoint.agent_socket == "none":
         yield None
         return
     agent: Agent | SocketAgent | None = None

@@ -71,10 +71,6 @@ class MeteredStream:
     def settimeout(self, seconds: float) -> None:
         self._stream.settimeout(seconds)
 
-    def silent_s(self) -> float:
-        """Return for how many seconds nothing has come."""
-        return time.monotonic() - self.heard_at
-
     def abort(self) -> None:
         """End the stream for good; wakes whoever waits on it, in any thread."""
         if self._tcp is None:
@@ -163,9 +159,11 @@ def _await_writable(connection: socket.socket, seconds: float, stop: threading.E
 
 def _tune(connection: socket.socket, keepalive_s: float) -> None:
     """Set what an SSH line needs. A peer that is gone is noticed after three keepalive times."""
-    period = max(1, int(keepalive_s))
     connection.setblocking(True)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if keepalive_s <= 0:
+        return
+    period = max(1, int(keepalive_s))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
         ("TCP_QUICKACK", 1),
@@ -180,6 +178,7 @@ def _tune(connection: socket.socket, keepalive_s: float) -> None:
 
 def _unreachable(host: str, place: str, error: OSError, seconds: float) -> Unreachable:
     where = f"cannot reach {host} at {place}"
+    address = place.partition(" ")[0]
     match error.errno:
         case errno.ECONNREFUSED:
             return Unreachable(
@@ -191,7 +190,7 @@ def _unreachable(host: str, place: str, error: OSError, seconds: float) -> Unrea
             return Unreachable(
                 f"{where}: no route ({error.strerror})",
                 host=host,
-                remedy="see that the host is up and in this network: ip route get ADDRESS",
+                remedy=f"see that it is up and in this network: ip route get {address}",
             )
         case errno.ETIMEDOUT:
             return Unreachable(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Iterable
 
 import paramiko
@@ -80,16 +82,23 @@ def host_key(transport: paramiko.Transport) -> HostKey:
 
 
 def _keep_alive(transport: HostTransport, stream: MeteredStream, endpoint: Endpoint) -> None:
-    """Ask the server for a sign of life now and then, and end a line that stays silent."""
-    limit = SILENT_PERIODS * endpoint.keepalive_s
+    """Ask the server for a sign of life now and then, and end a line that gives none."""
+    period = endpoint.keepalive_s
+    patience = (SILENT_PERIODS - 1) * period
+    asked_at = math.inf
 
     def ask() -> None:
-        if stream.silent_s() > limit:
-            stream.trouble = f"nothing came for {limit:g} s"
+        nonlocal asked_at
+        now = time.monotonic()
+        if stream.heard_at < asked_at < now - patience:
+            stream.trouble = f"nothing came for {now - stream.heard_at:.0f} s"
             raise EOFError(stream.trouble)
+        if stream.heard_at >= asked_at or asked_at == math.inf:
+            asked_at = now
         ssh_flight.ask_alive(transport)
 
-    transport.packetizer.set_keepalive(endpoint.keepalive_s, ask)
+    if period > 0:
+        transport.packetizer.set_keepalive(period, ask)
 
 
 def _fault(

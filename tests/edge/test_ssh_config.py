@@ -9,11 +9,11 @@ import pytest
 
 from bringup.core.errors import UsageError
 from bringup.core.host import Login
-from bringup.edge import ssh_config
+from bringup.edge import ssh_said
 from bringup.edge.ssh_config import Endpoint, Resolver, Route, SshOptions
 from tests.fleet.sshd import Sshd
 
-from .reaching import ask
+from .reaching import ask as ask_host
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_configuration_fills_in_what_the_inventory_leaves_open(config: Path) -> 
     )
     found = target(Login("h1"), config)
     assert (found.address, found.port, found.user) == ("10.0.0.1", 2200, "deploy")
-    assert found.key_files == (f"{ssh_config.home()}/.ssh/fleet",)
+    assert found.key_files == (f"{ssh_said.home()}/.ssh/fleet",)
     assert found.place == "alias"
     assert found.known_hosts[:2] == ("/known/a", "/known/b")
 
@@ -146,25 +146,25 @@ def test_address_that_looks_like_an_option_is_none(config: Path) -> None:
     ],
 )
 def test_ssh_is_asked_only_where_a_word_matters(text: str, expected: bool) -> None:
-    assert ssh_config.matters(text) is expected
+    assert ssh_said.matters(text) is expected
 
 
 def test_word_in_an_included_file_matters(config: Path, tmp_path: Path) -> None:
     config.write_text(f"Include {tmp_path}/more-*\n")
     (tmp_path / "more-1").write_text("Host a\n Port 1\n")
-    assert any(map(ssh_config.matters, ssh_config.config_files(config)))
+    assert ssh_said.any_matters(config)
 
 
 def test_ssh_is_asked_once_for_each_name(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config.write_text("Host *\n Port 2200\n")
     asked: list[str] = []
-    real = ssh_config.ask_ssh
+    real = ssh_said.ask
 
-    def ask_ssh(login: Login, file: Path | None) -> ssh_config.Said:
+    def ask(login: Login, file: Path | None) -> ssh_said.Said:
         asked.append(login.address)
         return real(login, file)
 
-    monkeypatch.setattr(ssh_config, "ask_ssh", ask_ssh)
+    monkeypatch.setattr(ssh_said, "ask", ask)
     resolver = Resolver(SshOptions(config_file=config))
     for _ in range(3):
         resolver.route(Login("h1"), "h1")
@@ -202,7 +202,7 @@ def test_host_is_reached_by_its_name_in_the_configuration(sshd: Sshd, config: Pa
         f" IdentityFile {sshd.key}\n UserKnownHostsFile {sshd.known_hosts}\n"
     )
     host = sshd.host(address="h1.lan", port=22, user="", key_file="")
-    assert ask(host, None, use_ssh_config=True, config_file=config) == "ready\n"
+    assert ask_host(host, None, use_ssh_config=True, config_file=config) == "ready\n"
 
 
 def test_host_is_reached_through_a_proxy_command(sshd: Sshd, config: Path) -> None:
@@ -211,7 +211,7 @@ def test_host_is_reached_through_a_proxy_command(sshd: Sshd, config: Path) -> No
     known = config.parent / "known"
     known.write_text(f"h1 {' '.join(sshd.known_hosts.read_text().split()[1:])}\n")
     host = sshd.host(address="nowhere", port=22)
-    assert ask(host, known, use_ssh_config=True, config_file=config) == "ready\n"
+    assert ask_host(host, known, use_ssh_config=True, config_file=config) == "ready\n"
 
 
 RELAY = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bringup.core.errors import Unreachable
-from bringup.edge import ssh_config
+from bringup.edge import ssh_login
 from tests.fleet import keys
 from tests.fleet.fixtures import MakeSshd
 from tests.fleet.sshd import Sshd
@@ -35,8 +35,7 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def _nobody_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither keys nor an agent of whoever runs the tests."""
-    monkeypatch.setattr(ssh_config, "home", lambda: tmp_path / "home")
-    monkeypatch.setattr("bringup.edge.ssh_login.home", lambda: tmp_path / "home")
+    monkeypatch.setattr(ssh_login, "home", lambda: tmp_path / "home")
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
 
