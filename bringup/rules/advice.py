@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.host import Deployment, Role
 from ..core.rules import Level, Row, Seen, Status, World, warned
 from .engine_model import gpus_used
-from .where import VLLM, for_worker, is_kimi_k3, is_pair, shares_host
+from .where import SGLANG, VLLM, for_worker, is_kimi_k3, is_pair, said, shares_host
 
 
 @for_worker
@@ -27,6 +27,33 @@ def _k3_vllm(_world: World, deployment: Deployment, role: Role) -> Seen | None:
     return warned("Kimi K3, vLLM, prefill and decode apart", level=Level.WARN)
 
 
+@for_worker
+def _dspark_batch(world: World, deployment: Deployment, _role: Role) -> Seen | None:
+    if deployment.engine != SGLANG or said(world, "speculative_algorithm") != "DSPARK":
+        return None
+    if said(world, "max_running_requests") is not None:
+        return None
+    return warned("DSPARK, max_running_requests is not set")
+
+
+@for_worker
+def _k3_attention(world: World, deployment: Deployment, _role: Role) -> Seen | None:
+    if not is_kimi_k3(deployment) or deployment.engine != SGLANG:
+        return None
+    names = ("attention_backend", "prefill_attention_backend", "decode_attention_backend")
+    given = {name: said(world, name) for name in names}
+    found = [f"{name} = {value}" for name, value in given.items() if value is not None]
+    return warned(*found) if found and len(found) < len(names) else None
+
+
+@for_worker
+def _k3_symmetric(_world: World, deployment: Deployment, role: Role) -> Seen | None:
+    if not is_kimi_k3(deployment) or deployment.engine != SGLANG:
+        return None
+    given = {name.lstrip("-") for name in role.flags}
+    return warned("--enable-symm-mem") if "enable-symm-mem" in given else None
+
+
 NOTE = {Status.WARN: Level.NOTE}
 
 ROWS: tuple[Row[World], ...] = (
@@ -36,6 +63,16 @@ ROWS: tuple[Row[World], ...] = (
         "9.9 against 32.8 ms (2×B200 report)",
         "docs/engines.md#which-topology", "measure both with your own traffic: "
         "bringup topology.advise", NOTE),
+    Row("dspark-batch", "DSPARK lowers the batch", _dspark_batch,
+        "SGLang lowers max-running-requests to 48 with DSPARK unless it is set",
+        "docs/engines.md#speculative-decoding", "set max_running_requests if 48 is too few", NOTE),
+    Row("kimi-k3-attention", "Attention of Kimi K3 is set in part", _k3_attention,
+        "SGLang sets trtllm_mla for both phases of K3 only while no attention knob is set: one "
+        "cancels the defaults of the others", "docs/engines.md#kimi-k3",
+        "set the other phase too, or none", NOTE),
+    Row("kimi-k3-symmetric-memory", "Kimi K3 has no symmetric memory", _k3_symmetric,
+        "K3 ignores --enable-symm-mem while CUDA graphs are on", "docs/engines.md#kimi-k3",
+        "remove enable-symm-mem from the role's flags", NOTE),
     Row("kimi-k3-vllm-pair", "Kimi K3 output may be wrong in a vLLM pair", _k3_vllm,
         "an open issue reports silently corrupted output of K3 in 1P1D on vLLM",
         "https://github.com/vllm-project/vllm/issues/52627",

@@ -14,6 +14,7 @@ from .where import (
     DYNAMO,
     SGLANG,
     VLLM,
+    crosses_hosts,
     for_worker,
     is_pair,
     needs_network,
@@ -107,17 +108,17 @@ def _layout(_world: World, deployment: Deployment, role: Role) -> Seen | None:
 def _same_host(world: World, deployment: Deployment, role: Role) -> Seen | None:
     """Give each worker of this host its own ports, apart by more than its copies need."""
     roles = deployment.roles_of(world.host.name)
-    if not shares_host(deployment, role, world.host.name):
+    if len(roles) < 2:
         return None
-    pinned = _pinned(world)
-    if pinned:
+    over_nvlink = shares_host(deployment, role, world.host.name) and not crosses_hosts(deployment)
+    if over_nvlink and (pinned := _pinned(world)):
         return failed(*pinned, remedy="remove ucx_tls and ucx_net_devices for this host")
     place = [other.name for other in roles].index(role.name)
     copies = max(8, number(world, "data_parallel", 1))
     choices: dict[str, Scalar] = {"port": 8100 + 100 * place, "system_port": 8081 + place}
     if deployment.engine in VLLM:
         choices["side_channel_port"] = 5600 + copies * place
-    if deployment.in_container:
+    if deployment.in_container and over_nvlink:
         choices["share_pid"] = True
     evidence = f"{world.host.name} holds {' and '.join(other.name for other in roles)}"
     return Seen(Status.PASS, (evidence,), _known(choices, deployment))
@@ -192,7 +193,7 @@ ROWS: tuple[Row[World], ...] = (
     ),
     Row(
         id="pair-on-one-host",
-        title="Prefill and decode on one host",
+        title="Several workers on one host",
         look=_same_host,
         reason="KV goes over NVLink, which needs cuda_ipc: nothing may pin UCX to RDMA; ports and "
         "side channels must be apart by at least the number of copies",

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from bringup.core.errors import UsageError
+from bringup.core.reading import Unknown
 from bringup.engines.topology import (
     Advice,
     Hardware,
@@ -18,7 +20,13 @@ from bringup.engines.topology import (
     aiconfigurator,
     gpus_needed,
 )
+from bringup.engines.topology_facts import hardware_of, subject_of
+from bringup.probes.gpu import Gpus
+from bringup.probes.infiniband import InfiniBand
 from tests.conftest import Golden
+
+from . import situations
+from .situations import b200_facts, b300_facts, model
 
 TWO_B200 = Hardware(1, 2, 179.0)
 TWO_B300_HOSTS = Hardware(2, 8, 268.6, Link.RDMA)
@@ -99,3 +107,26 @@ def test_the_other_witness_is_kept_beside_the_advice() -> None:
 
 def test_output_without_a_verdict_is_no_witness() -> None:
     assert aiconfigurator("Traceback (most recent call last):") is None
+
+
+def test_hardware_is_read_from_facts() -> None:
+    pair = hardware_of([b300_facts(), b300_facts(8)])
+    assert (pair.hosts, pair.gpus_per_host, pair.link) == (2, 8, Link.RDMA)
+    assert pair.memory_gib == pytest.approx(268.6, abs=0.1)
+    assert hardware_of([b200_facts()]).link is Link.TCP
+
+
+def test_facts_that_nobody_got_are_no_tcp() -> None:
+    dark = b300_facts().replace(InfiniBand, Unknown("permission denied"))
+    assert hardware_of([b300_facts(), dark]).link is Link.UNKNOWN
+
+
+def test_unknown_gpus_are_an_error_not_a_guess() -> None:
+    blind = b300_facts().replace(Gpus, Unknown("timed out"))
+    with pytest.raises(UsageError, match="GPUs of a host are not known"):
+        advise(hardware_of([b300_facts(), blind]), K3, STREAMS)
+
+
+def test_a_model_of_unknown_size_is_an_error() -> None:
+    with pytest.raises(UsageError, match="size of its model"):
+        subject_of(model(situations.K3, weights_gib=None))
