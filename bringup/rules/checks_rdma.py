@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ..core.reading import Absent, Known, Unknown
+from ..core.reading import Absent, Known, Unknown, value_of
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skipped, warned
 from ..probes.driver import Driver
+from ..probes.gpu import Gpus
 from ..probes.hca import InfiniBand, nccl_ib_hca, rail_order, ucx_net_devices
 from ..probes.hca_purpose import CLOSENESS, NEAR
 from ..probes.identity import Identity
@@ -176,6 +177,14 @@ def _none(world: World) -> Seen:
     return _without(world, "no active port")
 
 
+def _should_have(world: World) -> bool:
+    """A whole board of its kind has NICs; a machine that is lent some of its GPUs may have none."""
+    kind, gpus = world.kind, value_of(world.facts[Gpus])
+    if kind is None or kind.rate_gb_s_per_gpu is None:
+        return False
+    return gpus is None or kind.gpu_count is None or len(gpus.gpus) >= kind.gpu_count
+
+
 def _without(world: World, line: str) -> Seen:
     """No RDMA costs nothing where one host serves alone.
 
@@ -184,8 +193,7 @@ def _without(world: World, line: str) -> Seen:
     """
     deployment, role = world.deployment, world.role
     if deployment is None or role is None:
-        wants = world.kind is not None and world.kind.rate_gb_s_per_gpu is not None
-        return warned(line, level=Level.WARN if wants else Level.NOTE)
+        return warned(line, level=Level.WARN if _should_have(world) else Level.NOTE)
     if not needs_network(deployment, role):
         return warned(line, level=Level.NOTE)
     if deployment.accept_tcp:
