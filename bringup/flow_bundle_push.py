@@ -35,6 +35,13 @@ class Target:
         return f"{self.host.name}:{self.path}"
 
 
+def step_of(bundle: Opened, path: str, *, replace: bool = False, why: str = "") -> Step:
+    """Return the step that places a bundle, for a plan that has other steps as well."""
+    return bundle_step(
+        bundle.manifest, str(bundle.path), bundle.sha256, path, replace=replace, why=why
+    )
+
+
 def push(
     bundle: Opened,
     targets: Iterable[Target],
@@ -74,9 +81,7 @@ def _placed(
     bundle: Opened, target: Target, size: int, *, check: bool, replace: bool, listen: Listen
 ) -> Placed:
     began = time.monotonic()
-    step = bundle_step(
-        bundle.manifest, str(bundle.path), bundle.sha256, target.path, replace=replace
-    )
+    step = step_of(bundle, target.path, replace=replace)
     found, place = "", (target.host.name, target.path)
     try:
         listen(Event(target.host.name, "observe", target.path))

@@ -31,7 +31,7 @@ def dynamo_python() -> Path:
         return Path(given) / "bin" / "python"
     folder = cache_folder() / f"dynamo-{VERSION}"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
+    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "complete").exists():
             _install(folder)
