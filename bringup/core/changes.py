@@ -66,6 +66,15 @@ def differences(
     return tuple(found)
 
 
+def alike(changes: Iterable[Change]) -> tuple[tuple[Change, ...], ...]:
+    """Return changes in groups that differ only in which item it was: eight GPUs, one line."""
+    groups: dict[tuple[str, str, str], list[Change]] = {}
+    for change in changes:
+        shape = re.sub(r"\[[^]]*\]", "[]", change.path)
+        groups.setdefault((shape, change.old, change.new), []).append(change)
+    return tuple(tuple(group) for group in groups.values())
+
+
 def _of(name: str, old: object, new: object, ignored: Collection[str]) -> Iterator[Change]:
     if isinstance(old, Known) and isinstance(new, Known):
         before, after = (

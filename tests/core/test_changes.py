@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from bringup.core.changes import Change, differences
+from bringup.core.changes import Change, alike, differences
 from bringup.core.facts import Facts
 from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.probes.gpu import Gpu, Gpus
 from bringup.probes.hca import Hca, InfiniBand, Purpose
 from bringup.probes.identity import Identity
+from bringup.probes.kernel import Modules
 from bringup.probes.memory import Memory
 from bringup.probes.phrases import IGNORED, PHRASES
 
@@ -40,13 +41,17 @@ def words(old: object, new: object) -> list[str]:
         (replace(GPUS, gpus=(ZERO,)), GPUS, ["GPU 0000:11:00.0 is new"]),
         (GPUS, replace(GPUS, gpus=(replace(ZERO, temperature_c=71), ONE)), []),
         (GPUS, replace(GPUS, gpus=(ONE, ZERO)), []),
+        (GPUS, replace(GPUS, gpus=(replace(ZERO, fabric_health={"bandwidth": "Full"}), ONE)),
+         ["Gpus.gpus[0000:10:00.0].fabric_health[bandwidth]: nothing → Full"]),
         (NICS, InfiniBand((replace(PORT, state="DOWN"),)), ["port mlx5_4 went down: ACTIVE → DOWN"]),
         (InfiniBand((replace(PORT, state="INIT"),)), NICS, ["port mlx5_4 came up (was INIT)"]),
         (NICS, InfiniBand((replace(PORT, firmware="28.44"),)),
          ["firmware of mlx5_4 went from 28.43.1014 to 28.44"]),
-        (GPUS, Absent("no GPU"), ["Gpus is gone"]),
-        (GPUS, Unknown("timed out"), ["Gpus cannot be read any more (timed out)"]),
-        (Unknown("timed out"), GPUS, ["Gpus can be read again"]),
+        (Modules(("a", "b", "ib_umad")), Modules(("a", "b", "c")),
+         ["loaded of modules: ib_umad gone, c new"]),
+        (GPUS, Absent("no GPU"), ["gpus: not there any more"]),
+        (GPUS, Unknown("timed out"), ["gpus: cannot be read any more (timed out)"]),
+        (Unknown("timed out"), GPUS, ["gpus: can be read again"]),
         (Unknown("timed out"), Unknown("no tool"), []),
         (Memory(10, 5), Memory(10, 4), []),
     ],
@@ -64,3 +69,9 @@ def test_a_path_without_words_is_told_as_it_is() -> None:
     assert str(Change("Identity.os_version", "22.04", "24.04")) == (
         "Identity.os_version: 22.04 → 24.04"
     )
+
+
+def test_the_same_change_of_many_items_is_one_group() -> None:
+    changes = [Change(f"Gpus.gpus[{i}].mig", "False", "True") for i in range(8)]
+    groups = alike([*changes, Change("Gpus.driver", "1", "2")])
+    assert [len(group) for group in groups] == [8, 1]
