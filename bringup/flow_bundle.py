@@ -152,10 +152,10 @@ def manifest_of(source: Source, *, revision: str = "") -> Manifest:
 
 
 def _refused(source: Source, blocks: list[Finding], dynamo: str) -> Blocked:
-    reader = f"Dynamo {dynamo}" if dynamo else "any known Dynamo"
+    who = f"Dynamo {dynamo} would not" if dynamo else "no known Dynamo would"
     lines = [f"{block.id}: {'; '.join(block.evidence)}" for block in blocks]
     return Blocked(
-        f"cannot make a bundle of {source.place}: {reader} would not list the model",
+        f"cannot make a bundle of {source.place}: {who} list the model",
         said="\n".join(lines),
         remedy="\n".join(f"{block.id}: {block.remedy}" for block in blocks)
         + "\nto make it all the same: --accept " + " --accept ".join(b.id for b in blocks),
