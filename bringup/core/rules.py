@@ -157,7 +157,10 @@ class Verdict(Enum):
 
 
 def verdict(findings: Iterable[Finding]) -> Verdict:
-    """Return the verdict: a block outweighs an unknown that matters, that outweighs a warning."""
+    """Return the verdict: a block outweighs an unknown that matters, that outweighs a warning.
+
+    A host of which nothing good was seen is not ready: it is unknown.
+    """
     found = tuple(findings)
     if any(f.level is Level.BLOCK and f.status is not Status.UNKNOWN for f in found):
         return Verdict.BLOCKED
@@ -165,4 +168,7 @@ def verdict(findings: Iterable[Finding]) -> Verdict:
         return Verdict.UNKNOWN
     if any(f.level is Level.WARN and f.status is not Status.UNKNOWN for f in found):
         return Verdict.DEGRADED
-    return Verdict.READY
+    is_blank = any(f.status is Status.UNKNOWN for f in found) and not any(
+        f.status is Status.PASS for f in found
+    )
+    return Verdict.UNKNOWN if is_blank else Verdict.READY

@@ -60,6 +60,8 @@ def _secrets(world: World) -> Seen:
     """Settings that people wrote in the open; rendered files are checked when they are written."""
     if world.deployment is None or world.role is None:
         return skipped("nothing is to be served here")
+    if not world.role.env:
+        return skipped("the role sets no environment of its own")
     open_words = sorted(
         name for name, value in world.role.env.items() if SECRET.search(name) and value
     )

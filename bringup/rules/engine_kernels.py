@@ -6,7 +6,8 @@ from ..core.host import Deployment, Role, Scalar
 from ..core.reading import Absent, Known, Unknown, evidence_of
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, unknown, warned
 from ..core.version import at_least
-from .checks_jit import PARTS, packages
+from .checks_jit import PARTS
+from .toolchain import packages
 from .where import SGLANG, VLLM, for_worker, is_kimi_k3, toolkit_floor, usable_nvcc
 
 NO_NVCC = "docs/engines.md#no-cuda-compiler-where-the-engine-runs"

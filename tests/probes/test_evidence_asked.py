@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bringup.probes.evidence.asked import Asked, asked
+from bringup.probes.evidence import Asked, asked
 
 
 def one(line: str) -> Asked:

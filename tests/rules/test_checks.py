@@ -8,7 +8,7 @@ import pytest
 
 from bringup.core.facts import Facts
 from bringup.core.host import Host, Login
-from bringup.core.rules import Level, Row, Status, World, judge
+from bringup.core.rules import Level, Row, Status, Verdict, World, judge, verdict
 from bringup.rules import CHECKS, OPT_IN
 
 GROUPS = {
@@ -40,3 +40,7 @@ def test_a_host_of_which_nothing_is_known_neither_passes_nor_fails(row: Row[Worl
     for finding in judge([row], NOTHING):
         assert finding.status in (Status.UNKNOWN, Status.SKIP), finding
         assert finding.level in (Level.NOTE, Level.OK), finding
+
+
+def test_a_host_of_which_nothing_is_known_is_not_ready() -> None:
+    assert verdict(judge(CHECKS, NOTHING)) is Verdict.UNKNOWN

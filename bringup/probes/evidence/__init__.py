@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from ...core.facts import Facts
 from . import containers, driver, files, gpus, host, network, slurm, tools, units
-from .asked import HOST, Asked, Output, asked
+from .asked import HOST, Asked, Output
+from .command_line import asked
 from .joining import facts_from
 from .piece import Piece, Readers
 

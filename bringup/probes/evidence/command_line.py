@@ -1,0 +1,262 @@
+"""A command line taken apart: where it ran, which programs, through which filters."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from .asked import HOST, Asked
+
+_SEPARATORS = ("|", "|&", "||", "&&", ";", "&")
+_WRAPPERS = ("sudo", "env", "timeout", "nice", "stdbuf", "command", "exec", "time", "nohup")
+_READERS = ("cat", "head", "tail", "zcat", "less", "more", "strings")
+_RESHAPERS = (
+    "awk",
+    "sed",
+    "cut",
+    "tr",
+    "sort",
+    "uniq",
+    "xargs",
+    "jq",
+    "column",
+    "paste",
+    "python3",
+)
+_SHELLS = ("sh", "bash", "dash")
+
+
+def asked(line: str) -> tuple[Asked, ...]:
+    """Return the simple commands of a command line; () where it cannot be read."""
+    place, rest = _place(line.strip())
+    return tuple(_simple(_tokens(rest), place))
+
+
+def _place(line: str) -> tuple[str, str]:
+    """``worker: ls /models`` ran on the worker."""
+    found = re.match(r"([A-Za-z][\w-]{0,30}):\s+(\S.*)$", line, re.DOTALL)
+    return (found[1], found[2]) if found else (HOST, line)
+
+
+def _tokens(line: str) -> list[str]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return line.split()
+
+
+def _simple(tokens: Sequence[str], place: str) -> Iterator[Asked]:
+    """Cut at separators; a command behind a pipe becomes a filter of the one before it."""
+    current: Asked | None = None
+    for joint, words in _pieces(tokens):
+        if joint in ("|", "|&") and current is not None:
+            current = _filtered(current, words)
+            continue
+        if current is not None:
+            yield current
+        inner = tuple(_command(words, place))
+        yield from inner[:-1]
+        current = inner[-1] if inner else None
+    if current is not None:
+        yield current
+
+
+def _pieces(tokens: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    joint, words = "", list[str]()
+    for token in tokens:
+        if token in _SEPARATORS:
+            if words:
+                yield joint, _without_redirects(words)
+            joint, words = token, []
+        else:
+            words.append(token)
+    if words:
+        yield joint, _without_redirects(words)
+
+
+def _without_redirects(words: Sequence[str]) -> list[str]:
+    """Drop where output goes; what is read in stays, as ``<`` and a path at the end."""
+    kept, source = list[str](), list[str]()
+    skip = ""
+    for word in words:
+        if skip:
+            source = ["<", word] if skip == "<" else source
+            skip = ""
+        elif re.fullmatch(r"[<>]+&?|&>+", word):
+            skip = word
+            if kept and kept[-1] in ("1", "2"):
+                kept.pop()
+        else:
+            kept.append(word)
+    return kept + source
+
+
+def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
+    bare = _unwrapped(words)
+    source = bare[-1] if bare[-2:-1] == ["<"] else ""
+    bare = bare[:-2] if source else bare
+    if not bare:
+        return
+    program = bare[0].rpartition("/")[2] or bare[0]
+    rest = tuple(bare[1:])
+    source = source or _file_of(program, rest)
+    if source and program in (*_RESHAPERS, *_READERS):
+        yield Asked("cat", (source,), place, is_reshaped=True)
+        return
+    if program in _SHELLS and "-c" in rest and rest[-1] != "-c":
+        yield from _simple(_tokens(rest[-1]), place)
+    elif program in ("docker", "podman", "nerdctl") and rest[:1] in (("exec",), ("run",)):
+        yield from _in_container(program, rest, place)
+    elif program in ("grep", "egrep", "zgrep", "rg"):
+        yield _searched(rest, place)
+    elif program in _READERS:
+        yield Asked("cat", _files(program, rest), place, is_cut=program in ("head", "tail"))
+    else:
+        yield Asked(program, rest, place)
+
+
+def _unwrapped(words: Sequence[str]) -> list[str]:
+    """Drop ``sudo -n``, ``LC_ALL=C``, ``timeout 10`` and the like."""
+    rest = list(words)
+    while rest and not _stands_alone(rest):
+        program = rest[0].rpartition("/")[2]
+        if re.match(r"[A-Za-z_]\w*=", rest[0]):
+            rest.pop(0)
+        elif program in _WRAPPERS and len(rest) > 1:
+            rest = _behind(program, rest[1:])
+        else:
+            break
+    return rest
+
+
+def _stands_alone(words: Sequence[str]) -> bool:
+    """``sudo -n true``, ``command -v nvcc`` and ``env`` ask something themselves."""
+    program, rest = words[0].rpartition("/")[2], words[1:]
+    if program == "sudo":
+        return "-l" in rest or rest[-1:] == ["true"] or not any(map(_is_command, rest))
+    if program == "command":
+        return rest[:1] in (["-v"], ["-V"])
+    return program == "env" and not any(map(_is_command, rest))
+
+
+def _is_command(word: str) -> bool:
+    return not word.startswith("-") and "=" not in word
+
+
+def _behind(program: str, rest: Sequence[str]) -> list[str]:
+    words = list(rest)
+    while words and (words[0].startswith("-") or (program == "env" and "=" in words[0])):
+        takes = words[0] in ("-u", "-k", "-s", "-g") and len(words) > 1
+        words = words[2:] if takes else words[1:]
+    if program == "timeout" and words:
+        words = words[1:]
+    return words
+
+
+_VALUES = (
+    "-e", "--env", "-u", "--user", "-w", "--workdir", "-v", "--volume", "--name", "--gpus",
+    "--runtime", "--network", "--net", "--ipc", "--shm-size", "--ulimit", "--device", "--cap-add",
+    "-p", "--publish", "--mount", "--entrypoint", "--env-file", "--security-opt", "--memory", "-m",
+    "--cpus", "--pid", "--hostname", "-h", "--restart", "--label", "-l", "--log-opt", "--gpu",
+)  # fmt: skip
+
+
+def _in_container(program: str, rest: tuple[str, ...], place: str) -> Iterator[Asked]:
+    """Yield the engine's own command, then the inner one at its place."""
+    verb, words = rest[0], list(rest[1:])
+    entry = ""
+    while words and words[0].startswith("-"):
+        entry = words[1] if words[0] == "--entrypoint" and len(words) > 1 else entry
+        takes = words[0] in _VALUES and len(words) > 1
+        words = words[2:] if takes else words[1:]
+    outer = Asked(program, rest, place)
+    if not words:
+        yield outer
+        return
+    where = f"{'container' if verb == 'exec' else 'image'} {words[0]}"
+    inner = tuple(_command([*([entry] if entry else []), *words[1:]], where))
+    yield outer
+    yield from inner
+
+
+def _file_of(program: str, rest: Sequence[str]) -> str:
+    """``jq FILTER FILE`` reads a file: the last word, where there is a filter before it."""
+    operands = [word for word in rest if not word.startswith("-")]
+    return operands[-1] if program in _RESHAPERS and len(operands) > 1 else ""
+
+
+def _files(program: str, rest: Sequence[str]) -> tuple[str, ...]:
+    words = list(rest)
+    kept: list[str] = []
+    while words:
+        word = words.pop(0)
+        if word in ("-n", "-c") and program in ("head", "tail") and words:
+            words.pop(0)
+        elif not word.startswith("-"):
+            kept.append(word)
+    return tuple(kept)
+
+
+def _searched(rest: Sequence[str], place: str) -> Asked:
+    """``grep PATTERN FILE`` is the file, cut."""
+    pattern, flags, files = _grep(rest)
+    return _narrowed(Asked("cat", files, place), pattern, flags)
+
+
+def _grep(words: Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
+    """Return the pattern of a grep, the letters of its flags, and the files it was given."""
+    flags, patterns, files = "", list[str](), list[str]()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word in ("-e", "-f", "--regexp") and rest:
+            patterns.append(rest.pop(0))
+        elif word in ("-A", "-B", "-C", "-m") and rest:
+            rest.pop(0)
+        elif re.match(r"-[ABCm]\d+$", word):
+            continue
+        elif word.startswith("--"):
+            flags += {"--ignore-case": "i", "--count": "c", "--invert-match": "v"}.get(word, "")
+        elif word.startswith("-") and len(word) > 1:
+            flags += word[1:]
+        elif not patterns:
+            patterns.append(word)
+        else:
+            files.append(word)
+    pattern = "|".join(patterns)
+    if "E" not in flags and "P" not in flags:
+        pattern = pattern.replace(r"\|", "|")
+    return (re.escape(pattern) if "F" in flags else pattern), flags, tuple(files)
+
+
+def _filtered(base: Asked, words: Sequence[str]) -> Asked:
+    bare = _unwrapped(words)
+    program = bare[0].rpartition("/")[2] if bare else ""
+    if program in ("grep", "egrep", "zgrep", "rg"):
+        pattern, flags, _ = _grep(bare[1:])
+        return _narrowed(base, pattern, flags)
+    if program == "wc":
+        return replace(base, is_counted=True, is_cut=True)
+    if program in ("head", "tail"):
+        return replace(base, is_cut=True)
+    return replace(base, is_reshaped=True) if program in _RESHAPERS else base
+
+
+def _narrowed(base: Asked, pattern: str, flags: str) -> Asked:
+    if "v" in flags:
+        return replace(base, is_cut=True)
+    whole = f"(?i){pattern}" if "i" in flags else pattern
+    if base.pattern:  # the narrower of two greps is the later one
+        whole = whole or base.pattern
+    return replace(
+        base,
+        pattern=whole,
+        is_cut=True,
+        is_counted=base.is_counted or "c" in flags,
+        is_reshaped=base.is_reshaped or "o" in flags,
+    )
