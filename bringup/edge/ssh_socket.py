@@ -54,6 +54,8 @@ class MeteredStream:
         try:
             data = self._stream.recv(size)
         except OSError as error:
+            if self._closed:
+                return b""
             if error.errno is not None:  # a poll that timed out has no number
                 self.trouble = error.strerror or str(error)
             raise

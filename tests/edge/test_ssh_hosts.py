@@ -92,6 +92,17 @@ def test_command_out_of_time_is_ended_under_sudo(operator: SshRemote, box: Fleet
     assert eventually(lambda: "3600.125" not in box.text("ps", "-eo", "args"))
 
 
+def test_command_under_sudo_ends_when_the_line_drops(yard: Yard) -> None:
+    with (
+        yard.hosts(1) as (host,),
+        reach(host.host(user="operator", sudo=True), yard.known_hosts) as remote,
+    ):
+        script = "echo up; sleep 3600.375 & sleep 3600.375"
+        with pytest.raises(Unreachable):
+            remote.run(Run(("sh", "-c", script)), on_line=lambda line: host.kill_sshd())
+        assert eventually(lambda: "3600.375" not in host.text("ps", "-eo", "args"))
+
+
 def test_sudo_that_asks_for_a_password_is_said(box: FleetHost, yard: Yard) -> None:
     host = box.host(user="guest", sudo=True)
     with reach(host, yard.known_hosts) as remote:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import signal
 import subprocess
 import sys
 import threading
@@ -264,6 +265,52 @@ def test_killed_controller_leaves_neither_lock_nor_command(
     controller.wait()
     assert eventually(lambda: not runs(f"^sleep {mark}"))
     assert eventually(lambda: not list((tmp_path / "run/lock").iterdir()))
+
+
+MANY = """
+import sys
+from pathlib import Path
+from bringup.core.host import Host, Login
+from bringup.core.steps import Run
+from bringup.edge.pool import each
+from bringup.edge.ssh import SshFleet, SshOptions
+address, port, user, key, known, root, mark = sys.argv[1:]
+login = Login(address, port=int(port), user=user, key_file=key)
+hosts = {f"h{n}": Host(f"h{n}", login, root=f"{root}/h{n}") for n in range(8)}
+options = SshOptions(known_hosts=Path(known), use_ssh_config=False)
+
+def work(name):
+    remote = fleet.remote(name)
+    with remote.lock(name):
+        remote.run(Run(("sleep", mark), seconds=3000))
+
+try:
+    with SshFleet(hosts, options) as fleet:
+        list(each(hosts, work, limit=4))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_in_two_seconds_and_leaves_neither_lock_nor_command(
+    sshd: Sshd, tmp_path: Path, mark: str
+) -> None:
+    for number in range(8):
+        (tmp_path / f"h{number}/run/lock").mkdir(parents=True)
+    words = (sshd.address, str(sshd.port), sshd.user, str(sshd.key), str(sshd.known_hosts))
+    controller = subprocess.Popen(
+        [sys.executable, "-c", MANY, *words, str(tmp_path), mark], stdout=subprocess.PIPE
+    )
+    assert controller.stdout is not None
+    assert eventually(lambda: len(list(tmp_path.glob("*/run/lock/bringup/holder"))) == 4)
+    assert eventually(lambda: runs(f"^sleep {mark}"))
+    began = time.monotonic()
+    controller.send_signal(signal.SIGINT)
+    assert controller.stdout.readline() == b"interrupted\n"
+    controller.wait(30)
+    assert time.monotonic() - began < 2
+    assert eventually(lambda: not runs(f"^sleep {mark}"))
+    assert eventually(lambda: not list(tmp_path.glob("*/run/lock/*")))
 
 
 WRITE = """

@@ -43,7 +43,7 @@ Subsystem sftp internal-sftp
 """
 
 
-@dataclass
+@dataclass(eq=False)
 class FleetHost:
     """One running host. It has the users root, operator (sudo, no password), guest (with one)."""
 
@@ -121,7 +121,12 @@ class FleetHost:
         self.yard.ip("link", "set", self.link, "up")
 
     def power_off(self) -> None:
-        """End the host at once, with everything in it."""
+        """Pull the plug: everything in it ends at once, and nothing says goodbye."""
+        self.cut()
+        self.end()
+
+    def end(self) -> None:
+        """End every process of the host."""
         with suppress(ProcessLookupError):
             os.kill(self.starter.pid, signal.SIGKILL)
         self.starter.wait()
@@ -181,7 +186,7 @@ class Yard:
             yield made
         finally:
             for host in made:
-                host.power_off()
+                host.end()
             for host in made:
                 self._remove(host)
 
