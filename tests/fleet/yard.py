@@ -244,12 +244,16 @@ class Yard:
         shutil.rmtree(host.folder, ignore_errors=True)
 
 
+_LETTERS = iter("ijklmnopqrstuvwxyz")
+"""A process may lay several yards: each folder of tests that imports the fixture has its own."""
+
+
 @contextmanager
 def open_yard() -> Iterator[Yard]:
     """Lay out a yard, and clear what killed runs left behind; clear it all at the end."""
     for stale in _prefixes(alive=False):
         _clear(stale)
-    prefix = f"bf{os.getpid()}"
+    prefix = f"bf{os.getpid()}{next(_LETTERS)}"
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=PLACES))
     try:
         yard = Yard(folder, prefix, _free_network())
@@ -319,7 +323,7 @@ def _inherit_cpuset(group: Path) -> None:
 def _prefixes(*, alive: bool) -> set[str]:
     """Return the prefixes of yards whose process is alive, or gone."""
     names = [*_ip("netns", "list").split(), *(path.name for path in PLACES.glob("bf*-*"))]
-    found = {hit[0]: int(hit[1]) for name in names if (hit := re.match(r"bf(\d+)", name))}
+    found = {hit[0]: int(hit[1]) for name in names if (hit := re.match(r"bf(\d+)[i-z]", name))}
     return {prefix for prefix, pid in found.items() if Path(f"/proc/{pid}").exists() is alive}
 
 
