@@ -37,6 +37,7 @@ class Login:
     agent: bool = False
     host_key: str = ""  # "SHA256:…" fingerprint that pins the key, else known_hosts decides
     gateway: tuple[Login, ...] = ()
+    is_direct: bool = False  # `gateway: none`: no jump, whatever ~/.ssh/config says
     connect_s: float = 10.0
     keepalive_s: float = 15.0
     sudo: bool = False

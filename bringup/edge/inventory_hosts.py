@@ -74,7 +74,8 @@ def _login(
 ) -> Login:
     words = said[host]
     given = {key: words[(key,)].value for key in _LOGIN_KEYS if (key,) in words}
-    return Login(address_of(host, words, roster), gateway=gateway, **given)
+    direct = words.get(("gateway",), NOTHING).value == (NO_GATEWAY,)
+    return Login(address_of(host, words, roster), gateway=gateway, is_direct=direct, **given)
 
 
 NO_GATEWAY = "none"

@@ -98,6 +98,8 @@ class Resolver:
         said = self._said(login)
         jumps = login.gateway or _jumps(_first(said, "proxyjump"))
         target = settle(login, said, label, self._options)
+        if login.is_direct:
+            return (replace(target, proxy_command=""),)
         if not jumps:
             return (target,)
         first = self._route(jumps[0], f"gateway {jumps[0].address}", depth - 1)

@@ -83,6 +83,11 @@ def test_gateway_of_the_inventory_replaces_proxy_jump(config: Path) -> None:
     assert hops == [("ann", "ours"), (getpass.getuser(), "h1")]
 
 
+def test_gateway_none_of_the_inventory_goes_straight(config: Path) -> None:
+    config.write_text("Host h1\n ProxyJump theirs\n")
+    assert [hop.address for hop in route(Login("h1", is_direct=True), config)] == ["h1"]
+
+
 def test_jumps_in_circles_are_an_error(config: Path) -> None:
     config.write_text("Host a\n ProxyJump b\nHost b\n ProxyJump a\n")
     with pytest.raises(UsageError, match="circles"):

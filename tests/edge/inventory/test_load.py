@@ -140,6 +140,11 @@ def test_the_gateway_of_all_is_itself_reached_directly(tmp_path: Path) -> None:
     assert [len(found[name].login.gateway) for name in ("a", "b")] == [1, 0]
 
 
+def test_gateway_none_is_kept_as_the_word_that_it_is(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "defaults: {gateway: c}\nhosts: {a: {gateway: none}, b: , c: }").hosts
+    assert [found[name].login.is_direct for name in ("a", "b")] == [True, False]
+
+
 def test_two_hosts_may_share_an_address_on_two_ports(tmp_path: Path) -> None:
     text = "hosts: {a: {address: 127.0.0.1, port: 2201}, b: {address: 127.0.0.1, port: 2202}}"
     assert [*loaded(tmp_path, text).hosts] == ["a", "b"]
