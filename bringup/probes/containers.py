@@ -12,7 +12,8 @@ from ..core.facts import Probe
 from ..core.reading import Absent, Known, Reading, Unknown, evidence_of
 from ..core.script import Section
 from ..core.words import quote
-from .inside import Inside
+from .inside import TOOLS_LOOK, Inside, tools_seen
+from .parts import joined
 from .text import answered, first, limit, natural, told, whole
 
 OURS = "bringup."
@@ -244,12 +245,13 @@ def parse_image(section: Section) -> Reading[StoredImage]:
 
 # Each line is one look, so that one that fails leaves the others. `ls` of a missing folder and a
 # refusal must stay apart, hence its words.
-_LOOKS = r"""
+_LOOKS = rf"""
 smi=$(nvidia-smi -L 2>&1); echo "smi	$?	$smi" | head -n 32
 d=$(ls /dev/infiniband 2>&1); echo "nodes	$?	$(echo $d)"
 d=$(ibv_devinfo -l 2>&1); echo "rdma	$?	$(echo $d)"
 echo "memlock	$(ulimit -l)"; echo "nofile	$(ulimit -n)"
 echo "shm	$(df -kP /dev/shm 2>/dev/null | tail -n 1)"
+{TOOLS_LOOK}
 echo "end	inside"
 """
 
@@ -286,7 +288,8 @@ def parse_inside(section: Section) -> Reading[Inside]:
         shm_mib=shm_mib(first(found, "shm")),
         nofile=limit(first(found, "nofile")),
     )
-    return Known(inside, f"{inside.container}: {evidence_of(inside.gpus)}")
+    whole_view = joined(inside, tools_seen(answer.value))
+    return Known(whole_view, f"{inside.container}: {evidence_of(inside.gpus)}")
 
 
 def gpus_listed(code: int | None, text: str) -> Reading[int]:

@@ -14,6 +14,7 @@ from .bandwidth import bandwidth_probe
 from .containers import image_probe, inside_probe
 from .hca_purpose import from_words, reclassified
 from .infiniband import InfiniBand
+from .inside import image_look
 from .model import config_probe, model_probe, speed_probe
 from .network import listeners_probe, names_probe
 from .rdma import AGAIN
@@ -80,7 +81,10 @@ def asked(scope: Scope) -> tuple[Probe[Any], ...]:
         probes += [speed_probe(scope.model)] if scope.deep else []
     probes += [bandwidth_probe()] if scope.deep else []
     probes += [image_probe(scope.image)] if scope.image else []
-    probes += [inside_probe(scope.container)] if scope.container else []
+    if scope.container:
+        probes.append(inside_probe(scope.container))
+    elif scope.image and scope.deep:
+        probes.append(image_look(scope.image))
     probes += [etcd_probe(scope.etcd)] if scope.etcd else []
     probes += [nats_probe(scope.nats)] if scope.nats else []
     probes += [names_probe(scope.names)] if scope.names else []

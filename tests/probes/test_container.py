@@ -16,7 +16,7 @@ from bringup.core.script import Section
 from bringup.probes import container, containers
 from bringup.probes.container import CdiSpec, CdiSpecs, ContainerEngine, DaemonConfig
 from bringup.probes.containers import Container, Containers, StoredImage, container_of
-from bringup.probes.inside import Inside
+from bringup.probes.inside import Inside, image_look
 
 from .asking import ask
 from .dockerd import daemon, docker
@@ -236,6 +236,26 @@ def test_what_a_real_docker_lacks_is_absent(socket: str) -> None:
     facts = ask(image, inside, env={"DOCKER_HOST": socket})
     assert isinstance(facts[StoredImage], Absent)
     assert isinstance(facts[Inside], Absent)
+
+
+@pytest.mark.root
+@pytest.mark.slow
+def test_an_image_is_looked_into_and_nothing_is_left(socket: str) -> None:
+    env = {"DOCKER_HOST": socket}
+    facts = ask(image_look("tiny:1"), env=env)
+    seen = facts[Inside]
+    assert isinstance(seen, Known)
+    assert seen.value.image == "tiny:1"
+    assert isinstance(seen.value.nvcc, Absent)
+    assert seen.value.tools["gcc"] is False
+    assert seen.value.missing_packages is None, "no Python inside tells of no package"
+    listed = ask(*containers.PROBES, env=env)[Containers]
+    assert isinstance(listed, Known)
+    assert [c.name for c in listed.value.containers if c.image == "tiny:1"] in (
+        [],
+        ["old", "serve"],
+    )
+    assert isinstance(ask(image_look("nosuch:1"), env=env)[Inside], Absent)
 
 
 def test_a_daemon_without_a_socket_is_unknown(tmp_path: Path) -> None:
