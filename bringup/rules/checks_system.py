@@ -6,6 +6,7 @@ from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..probes.identity import Identity
 from ..probes.inside import Inside
+from ..probes.kernel_log import KernelLog
 from ..probes.memory import Memory, MemoryErrors, SharedMemory
 from ..probes.system import Kernels, Limits, Processors, Stuck, shown
 from ..probes.text import UNLIMITED, version
@@ -100,6 +101,8 @@ def _shm(place: str, mib: int) -> Seen:
 def _cache(world: World) -> Seen:
     """Compare what the hierarchical cache will take with what the host has left."""
     reading = world.facts[Memory]
+    if killed := _killed(world):
+        return warned(killed, remedy="lower hicache_ratio, or stop what else takes host memory")
     if not where.said(world, "hierarchical_cache"):
         return skipped("no hierarchical cache is planned")
     if not isinstance(reading, Known):
@@ -112,6 +115,14 @@ def _cache(world: World) -> Seen:
     if need > left:
         return failed(line, remedy=f"set hicache_ratio or hicache_size_gb for {world.host.name}")
     return warned(line, level=Level.NOTE) if need > left * 0.8 else passed(line)
+
+
+def _killed(world: World) -> str:
+    """Return the kernel's last line about a process that it killed for want of memory."""
+    log = world.facts[KernelLog]
+    lines = log.value.complaints or () if isinstance(log, Known) else ()
+    killed = [line for line in lines if "Out of memory: Killed process" in line]
+    return killed[-1] if killed else ""
 
 
 def _pool_mib(world: World) -> int | None:
