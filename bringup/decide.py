@@ -19,7 +19,7 @@ from .engines.schema import Schema
 from .engines.settle import settled
 from .engines.spec import Spec, specify
 from .probes.gpu import Gpus
-from .rules import CHECKS, advice, fallbacks, pairs
+from .rules import CHECKS, OPT_IN, advice, fallbacks, pairs
 from .rules import deployment as across_hosts
 
 RULES = (*fallbacks.ROWS, *advice.ROWS)
@@ -64,13 +64,22 @@ def world_of(
 
 
 def assess(
-    inventory: Inventory, host: Host, facts: Facts, deployment: Deployment | None
+    inventory: Inventory,
+    host: Host,
+    facts: Facts,
+    deployment: Deployment | None,
+    *,
+    deep: bool = False,
 ) -> tuple[Finding, ...]:
-    """Return what the checks say of a host, in each role that it plays; each finding once."""
+    """Return what the checks say of a host, in each role that it plays; each finding once.
+
+    `deep` judges those checks too that load the hardware and run only when asked for.
+    """
+    rows = (*CHECKS, *OPT_IN) if deep else CHECKS
     roles = deployment.roles_of(host.name) if deployment else ()
     worlds = [world_of(inventory, host, facts, deployment, role) for role in roles]
     every = worlds or [world_of(inventory, host, facts)]
-    return _checked((f for world in every for f in judge(CHECKS, world, host=host.name)), ())
+    return _checked((f for world in every for f in judge(rows, world, host=host.name)), ())
 
 
 def assess_deployment(

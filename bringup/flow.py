@@ -23,7 +23,7 @@ from .flow_engine import answered
 from .flow_gather import gather
 from .flow_types import Order, Tools
 from .probes import ALL
-from .probes.scope import questions, scope_of
+from .probes.scope import Scope, questions, scope_of
 from .steps.file import file_step, text_file
 
 
@@ -49,7 +49,8 @@ def probes_of(order: Order) -> Callable[[Host], tuple[Probe[Any], ...]]:
 
     def ask(host: Host) -> tuple[Probe[Any], ...]:
         deployment = order.deployments.get(host.name)
-        return questions(scope_of(deployment) if deployment else None)
+        scope = scope_of(deployment, deep=order.deep) if deployment else Scope(deep=order.deep)
+        return questions(scope)
 
     return ask
 

@@ -129,7 +129,7 @@ def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[
 
 @contextmanager
 def opened(
-    choice: Choice, listen: Listen, *, deployment: str = ""
+    choice: Choice, listen: Listen, *, deployment: str = "", deep: bool = False
 ) -> Iterator[tuple[Tools, Order]]:
     """Yield the tools and an order that only looks, for the chosen hosts.
 
@@ -139,7 +139,7 @@ def opened(
     hosts = choose(inventory, choice)
     served = deployments_for(inventory, hosts, deployment, strict=False)
     with tools_for(inventory, choice, listen) as tools:
-        yield tools, Order(inventory, hosts, served, check=True)
+        yield tools, Order(inventory, hosts, served, check=True, deep=deep)
 
 
 def keep_new(path: Path, text: str) -> None:

@@ -18,7 +18,7 @@ from .flow_gather import gather
 from .flow_types import Order, Tools
 from .probes import ALL
 from .probes.phrases import IGNORED, PHRASES
-from .probes.scope import questions
+from .probes.scope import every
 
 
 def probe(tools: Tools, order: Order) -> tuple[Probed, ...]:
@@ -37,7 +37,8 @@ def probe(tools: Tools, order: Order) -> tuple[Probed, ...]:
 def _probed(order: Order, host: Host, found: Facts | ToolError) -> Probed:
     if isinstance(found, ToolError):
         return Probed(host.name, error=found)
-    findings = assess(order.inventory, host, found, order.deployments.get(host.name))
+    deployment = order.deployments.get(host.name)
+    findings = assess(order.inventory, host, found, deployment, deep=order.deep)
     return Probed(host.name, findings, found, host.kind)
 
 
@@ -47,14 +48,14 @@ def replay(inventory: Inventory, file: Path) -> Probed:
     Raises UsageError where the file is no capture.
     """
     capture = read_capture(_text(file), name=str(file))
-    facts = replayed(capture, questions())
+    facts = replayed(capture, every())
     host = inventory.hosts.get(file.stem) or Host(file.stem, Login(""), kind=capture.kind)
     return Probed(host.name, assess(inventory, host, facts, None), facts, capture.kind)
 
 
 def kept_facts(file: Path) -> Facts:
     """Return the facts in a capture or in a stored raw answer."""
-    return replayed(read_capture(_text(file), name=str(file)), questions())
+    return replayed(read_capture(_text(file), name=str(file)), every())
 
 
 def last_facts(tools: Tools, hosts: Iterable[Host]) -> Mapping[str, Facts]:

@@ -42,5 +42,6 @@ class Order:
     hosts: tuple[Host, ...]
     deployments: Mapping[str, Deployment] = field(default_factory=dict)  # by host, peers included
     check: bool = False
+    deep: bool = False  # also ask what loads the hardware; never of a GPU that is in use
     set: Mapping[str, Scalar] = field(default_factory=dict)  # knobs by the operator's word
     approve: Callable[[Plan], None] = lambda _: None  # raises where it may not be applied

@@ -26,6 +26,7 @@ class Look:
     """How the operator wants to look. Files are paths, "" for none; `every_s` 0 looks once."""
 
     deployment: str = ""
+    deep: bool = False
     strict: bool = False
     facts: bool = True
     junit: str = ""
@@ -42,7 +43,10 @@ def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
     if wanted.files:
         inventory = read_inventory(choice.inventory)
         return _tell(screen, tuple(replay(inventory, Path(file)) for file in wanted.files), wanted)
-    with opened(choice, screen.tell, deployment=wanted.deployment) as (tools, order):
+    with opened(choice, screen.tell, deployment=wanted.deployment, deep=wanted.deep) as (
+        tools,
+        order,
+    ):
         before = _before(wanted, tuple(host.name for host in order.hosts))
         before = before or (dict(last_facts(tools, order.hosts)) if wanted.every_s else {})
         probed = probe(tools, order)

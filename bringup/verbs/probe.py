@@ -29,6 +29,9 @@ def probe(
     limit: Limit = "",
     exclude: Exclude = (),
     deployment: DeploymentName = "",
+    deep: Annotated[
+        bool, Help("also measure what loads the hardware; never on a GPU that is in use")
+    ] = False,
     strict: Annotated[bool, Help("count warnings as failures")] = False,
     facts: Annotated[bool, Help("show the facts below the findings")] = True,
     junit: Annotated[str, Help("write JUnit XML to this file, for CI")] = "",
@@ -54,6 +57,7 @@ def probe(
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
     wanted = Look(
         deployment=deployment,
+        deep=deep,
         strict=strict,
         facts=facts,
         junit=junit,
