@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from paramiko import Channel
 
     from .ssh_connection import HostConnection
-    from .ssh_line import Line, Lines
+    from .ssh_line import Line
+    from .ssh_lines import Lines
     from .ssh_tunnel import SshTunnel
 
 __all__ = ["SshFleet", "SshOptions", "SshRemote"]
@@ -84,7 +85,7 @@ class SshFleet:
 
     @property
     def lines(self) -> Lines:
-        from .ssh_line import Lines
+        from .ssh_lines import Lines
 
         with self._lock:
             if self._lines is None:

@@ -57,15 +57,8 @@ class Talk:
     error: Output
 
 
-def exchange(
-    transport: paramiko.Transport,
-    talk: Talk,
-    abort: Callable[[], None],
-    channel: paramiko.Channel | None = None,
-) -> Result:
-    """Run one command to its end. Raises Lost, and Unreachable when it does not end in time."""
-    began = time.monotonic()
-    channel = channel or begin(transport, talk.shipment, abort)
+def exchange(channel: paramiko.Channel, talk: Talk, began: float) -> Result:
+    """Follow a command to its end. Raises Lost, and Unreachable when it does not end in time."""
     with closing(channel):
         _feed(channel, talk)
         code = _collect(channel, talk, began + talk.seconds + GRACE_S)
@@ -75,11 +68,14 @@ def exchange(
 
 
 def begin(
-    transport: paramiko.Transport, shipment: Shipment, abort: Callable[[], None]
+    transport: paramiko.Transport,
+    shipment: Shipment,
+    abort: Callable[[], None],
+    spare: paramiko.Channel | None = None,
 ) -> paramiko.Channel:
-    """Return a channel on which the words are being executed."""
+    """Return a channel on which the words are being executed: a spare one, or one opened now."""
     try:
-        channel = transport.open_session(timeout=OPEN_S)
+        channel = spare or _open(transport)
         with _limited(OPEN_S, abort):
             channel.exec_command(text_of(shipment))
     except paramiko.ChannelException as error:
@@ -90,6 +86,16 @@ def begin(
     except (paramiko.SSHException, OSError, EOFError) as error:
         raise Lost(str(error) or "the line closed") from error
     return channel
+
+
+def _open(transport: paramiko.Transport) -> paramiko.Channel:
+    """Return a new channel. sshd forgets a closed one a moment later, which MaxSessions 1 shows."""
+    for pause in (0.05, 0.3):
+        try:
+            return transport.open_session(timeout=OPEN_S)
+        except paramiko.ChannelException:
+            time.sleep(pause)
+    return transport.open_session(timeout=OPEN_S)
 
 
 def text_of(shipment: Shipment) -> str:

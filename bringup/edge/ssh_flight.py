@@ -5,6 +5,7 @@ the signed login, the opening of a channel and the first command. That saves 3 o
 trips of a first answer (docs/ssh.md). It relies on what OpenSSH does: it keeps what arrives early
 until the login is through, and numbers its channels from 0. Nothing secret goes out before the
 host key is trusted, and any surprise is a FlightFailed, after which the plain order is taken.
+Behind each answer the channel for a next command is opened, which saves one round trip of two.
 
 pyproject.toml pins paramiko's major version; tests/edge/test_ssh_flight.py fails when a release
 changes one of these names.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import paramiko
@@ -50,19 +52,18 @@ def take_off(
     handler = _AuthAtOnce(transport)
     transport.auth_handler = handler
     answered = handler.begin(user, key)
-    sent = _open_and_execute(transport, command) if command else None
+    opening = _execute_ahead(transport, command) if command else None
     if not answered.wait(seconds):
         raise TimeoutError
     if not transport.is_authenticated():
         raise FlightFailed("the login was not accepted")
-    if sent is None:
+    if opening is None:
         return None
-    channel, opened = sent
-    if not opened.wait(seconds):
+    if not opening.done.wait(seconds):
         raise TimeoutError
-    if not channel.active or channel.remote_chanid != _FIRST:
+    if not opening.succeeded or opening.channel.remote_chanid != _FIRST:
         raise FlightFailed("the channel was not opened as expected")
-    return channel
+    return opening.channel
 
 
 class _AuthAtOnce(AuthHandler):
@@ -91,10 +92,20 @@ _FIRST = 0
 """The number that OpenSSH gives to the first channel of a connection."""
 
 
-def _open_and_execute(
-    transport: paramiko.Transport, command: str
-) -> tuple[Channel, threading.Event]:
-    """Send the opening of a channel and a command for it; return it, not open yet."""
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A channel whose opening has been asked for; `done` is set when the server has answered."""
+
+    channel: Channel
+    done: threading.Event
+
+    @property
+    def succeeded(self) -> bool:
+        return self.done.is_set() and bool(self.channel.active) and not self.channel.closed
+
+
+def open_ahead(transport: paramiko.Transport) -> Opening:
+    """Ask for a channel without waiting, so that the next command finds it open."""
     with transport.lock:
         number = transport._next_channel()  # type: ignore[attr-defined]  # private
         channel = Channel(number)
@@ -109,15 +120,21 @@ def _open_and_execute(
     opening.add_string("session")
     for value in (number, window, packet):
         opening.add_int(value)
+    transport._send_user_message(opening)  # type: ignore[attr-defined]  # private
+    return Opening(channel, opened)
+
+
+def _execute_ahead(transport: paramiko.Transport, command: str) -> Opening:
+    """Ask for the first channel of a connection, and for a command on it."""
+    opening = open_ahead(transport)
     request = Message()
     request.add_byte(cMSG_CHANNEL_REQUEST)
     request.add_int(_FIRST)
     request.add_string("exec")
     request.add_boolean(True)
     request.add_string(command)
-    for message in (opening, request):
-        transport._send_user_message(message)  # type: ignore[attr-defined]  # private
-    return channel, opened
+    transport._send_user_message(request)  # type: ignore[attr-defined]  # private
+    return opening
 
 
 def ask_alive(transport: paramiko.Transport) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
@@ -49,6 +49,14 @@ def test_first_answer_comes_two_round_trips_earlier(sshd: Sshd, tmp_path: Path) 
     assert plain - at_once > 2 * FAR_S
 
 
+def test_next_command_costs_one_round_trip(sshd: Sshd, tmp_path: Path) -> None:
+    with far(sshd, tmp_path, one_flight=True) as remote:
+        remote.read("true", seconds=60)
+        sleep(2 * FAR_S)
+        fastest = min(remote.read("true; sleep 0.5", seconds=60).seconds for _ in range(3))
+    assert fastest < 0.5 + 1.8 * FAR_S
+
+
 def test_command_is_not_held_up_by_nagle_and_delayed_acks(sshd: Sshd) -> None:
     with reach(sshd.host(), sshd.known_hosts) as remote:
         remote.read("true", seconds=60)
@@ -84,6 +92,14 @@ def test_server_without_sessions_is_said_after_the_plain_order(make_sshd: MakeSs
     ):
         remote.read("true", seconds=60)
     assert remote.traffic().connections == 2
+
+
+def test_server_with_one_session_serves_one_command_after_another(make_sshd: MakeSshd) -> None:
+    sshd = make_sshd("MaxSessions=1")
+    with reach(sshd.host(), sshd.known_hosts) as remote:
+        for number in range(5):
+            assert remote.read(f"echo {number}", seconds=60).stdout == f"{number}\n"
+        assert remote.traffic().connections == 1
 
 
 def test_forced_command_is_what_runs(make_sshd: MakeSshd) -> None:

@@ -93,7 +93,7 @@ def test_stall_in_the_key_exchange_is_said(sshd: Sshd, tmp_path: Path) -> None:
 def test_server_that_keeps_closing_is_tried_again_and_names_max_startups(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bringup.edge.ssh_line.PAUSE_S", 0.01)
+    monkeypatch.setattr("bringup.edge.ssh_lines.PAUSE_S", 0.01)
     with (
         lame.serving(lame.closing) as server,
         pytest.raises(Unreachable, match="4 times") as caught,
@@ -106,7 +106,7 @@ def test_server_that_keeps_closing_is_tried_again_and_names_max_startups(
 def test_server_that_is_full_for_a_moment_is_reached_after_all(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bringup.edge.ssh_line.PAUSE_S", 0.01)
+    monkeypatch.setattr("bringup.edge.ssh_lines.PAUSE_S", 0.01)
     with lame.serving(lame.relay(sshd.port, drop_first=2)) as server:
         assert ask(at(sshd, server.port), tmp_path / "known") == "ready\n"
 
