@@ -82,7 +82,8 @@ class Line:
         """Execute words, on the channel that was opened ahead where it is there."""
         with self._lock:
             spare, self._spare = self._spare, None
-        ready = spare.channel if spare is not None and spare.succeeded else None
+        opened = spare is not None and spare.done.wait(ssh_exec.OPEN_S) and spare.succeeded
+        ready = spare.channel if spare is not None and opened else None
         return ssh_exec.begin(self.transport, shipment, self.abort, ready)
 
     def _open_ahead(self) -> None:
