@@ -63,7 +63,7 @@ def again(act: Callable[[], T], reopens: int) -> T:
 # Fixed text, one trip: take the parts, give the old image a name of its own, move the name, tell
 # the ID that it now stands for. Values come as arguments, "-" for none.
 _FINISH = r"""
-d=$1 from=$2 id=$3 kept=$4 ref=$5 old=$6 old_kept=$7; shift 7
+d=$1 from=$2 id=$3 kept=$4 ref=$5 old=$6 old_kept=$7 keep=$8; shift 8
 case $from in
 parts) cat "$d"/*.part | "$@" load ;;
 gzip | zstd) cat "$d"/*.part | "$from" -dc | "$@" load ;;
@@ -73,7 +73,7 @@ esac >/dev/null || exit 91
 [ "$old" = - ] || "$@" tag "$old" "$old_kept" || exit 93
 "$@" tag "$id" "$ref" || exit 92
 "$@" image inspect --format "{{.Id}}" "$ref" || exit 92
-rm -rf "$d"
+[ "$keep" = yes ] || rm -rf "$d"
 """
 _WHY = {
     91: "cannot load what was sent",
@@ -103,6 +103,7 @@ class Finish:
     kept: str = "-"
     old: str = "-"
     old_kept: str = "-"
+    keep_parts: bool = False  # other hosts will fetch them
     body: bytes = field(default=b"", repr=False)  # for Source.HERE
 
 
@@ -114,7 +115,8 @@ def finish(engine: Engine, what: Finish, *, reopens: int = 5) -> str:
     """
     words: tuple[Word, ...] = (
         "sh", "-c", _FINISH, "sh", what.folder, what.source.value, what.identity, what.kept,
-        what.reference, what.old, what.old_kept, *engine.words,
+        what.reference, what.old, what.old_kept, "yes" if what.keep_parts else "no",
+        *engine.words,
     )  # fmt: skip
     result = again(partial(engine.remote.run, Run(words, 7200, input=what.body)), reopens)
     if result.exit != 0:

@@ -185,6 +185,9 @@ def image_ship(
     check: Check = False,
     way: Annotated[str, Help("layers, pull, archive or registry (default: the cheapest)")] = "",
     at_once: Annotated[int, Help("hosts served at the same time")] = 4,
+    relay: Annotated[
+        bool, Help("let the first host hand a big image on to the others, over their network")
+    ] = False,
     login_from: Annotated[
         str, Help("environment variable with user:password of the inventory's registry")
     ] = "",
@@ -215,6 +218,8 @@ def image_ship(
             hosts=yard.remotes,
             folder=yard.store.folder,
             roots={one.name: one.root for one in yard.hosts},
+            relay=relay,
+            addresses={one.name: one.advertise or one.login.address for one in yard.hosts},
             limit=at_once,
             way=_way(way),
             own_registry=yard.inventory.registry if yard.inventory else "",

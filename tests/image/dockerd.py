@@ -76,7 +76,8 @@ class Dockerd:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-            (self.folder / "pid").unlink(missing_ok=True)
+            for left in ("pid", "exec/containerd/containerd.pid"):  # the number may be another's
+                (self.folder / left).unlink(missing_ok=True)
 
     def resize(self, megabytes: int) -> None:
         """Give the disk that holds the engine's data another size."""

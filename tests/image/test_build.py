@@ -10,17 +10,20 @@ import pytest
 
 from bringup import flow_image
 from bringup.core.errors import Blocked, CommandFailed, VerifyFailed
+from bringup.core.script import compose, split
+from bringup.core.steps import Observation, State, observed
 from bringup.edge.engine import Builder
 from bringup.edge.pip import Index
 from bringup.image.context import LABEL
 from bringup.image.gate import GateStatus
+from bringup.image.step import image_step
 
-from .bench import REFERENCE, Bench, identity, image
+from .bench import LIGHT, REFERENCE, Bench, identity, image
 from .dockerd import Dockerd
 from .k3 import ARGS_FILE, CACHE_FILE, diff_entry, overlay_entry
 from .wheels import make_wheel
 
-pytestmark = [pytest.mark.slow, pytest.mark.root]
+pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.xdist_group("image")]
 
 
 def patched(builder: Dockerd, reference: str) -> str:
@@ -42,7 +45,8 @@ def test_k3_builds_on_the_real_source_and_passes_its_gate(bench: Bench, builder:
 
 def test_classic_builder_does_the_same(bench: Bench, builder: Dockerd, tmp_path: Path) -> None:
     order = replace(bench.order, builder=Builder.CLASSIC)
-    built = flow_image.build(image(tmp_path, tag="classic"), order)
+    light = image(tmp_path, tag="classic", **LIGHT)
+    built = flow_image.build(light, order)
     assert built.record is not None
     assert built.record.builder == "classic"
     assert "# patched\n" in patched(builder, built.reference)
@@ -185,3 +189,19 @@ def test_changed_gate_is_asked_without_a_build(bench: Bench, tmp_path: Path) -> 
     assert again.record is None
     assert again.report is not None
     assert [answer.status for answer in again.report.answers] == [GateStatus.PASS]
+
+
+def test_step_sees_the_image_by_id_and_context_and_tells_absent_from_unknown(
+    bench: Bench, builder: Dockerd
+) -> None:
+    image_ = bench.built.image
+    context = bench.folder.context.digest
+
+    def seen(reference: str, engine: tuple[str, ...]) -> Observation:
+        step = image_step(reference, identity=image_.id, context=context, kept="x:1", engine=engine)
+        said = builder.here.read(compose([step.ask], nonce="n"), seconds=60)
+        return observed(step, split(said.stdout, nonce="n")[step.id])
+
+    assert seen(bench.built.reference, builder.words).state is State.SAME
+    assert seen("nobody:1", builder.words).found == "absent"
+    assert seen("nobody:1", ("docker", "-H", "unix:///nowhere")).state is State.UNKNOWN

@@ -51,6 +51,7 @@ CASES = {
 
 @pytest.mark.slow
 @pytest.mark.root
+@pytest.mark.xdist_group("image")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rebase_tells_how_a_patch_stands_to_a_new_base(
     case: str, builder: Dockerd, tmp_path: Path
@@ -65,6 +66,7 @@ def test_rebase_tells_how_a_patch_stands_to_a_new_base(
 
 @pytest.mark.slow
 @pytest.mark.root
+@pytest.mark.xdist_group("image")
 def test_clean_merge_is_written_with_the_new_sum_and_nothing_else(
     builder: Dockerd, tmp_path: Path
 ) -> None:

@@ -29,7 +29,7 @@ from .bench import REFERENCE, Bench, identity, image
 from .dockerd import Dockerd, dockerd
 from .sshd import Sshd, sshd
 
-pytestmark = [pytest.mark.slow, pytest.mark.root]
+pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.xdist_group("image")]
 
 NAMES = tuple(f"h{number}" for number in range(1, 9))
 MB = 1_000_000

@@ -17,13 +17,13 @@ import yaml
 from tests.fleet.yard import FleetHost, open_yard
 
 from . import standin
-from .bench import REFERENCE
+from .bench import LIGHT, REFERENCE
 from .conftest import BASE, SETTINGS
 from .dockerd import Dockerd
 from .folders import ROOT
 from .k3 import make_k3
 
-pytestmark = [pytest.mark.slow, pytest.mark.root]
+pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.xdist_group("image")]
 
 NAME = "dynamo-sglang-k3"
 
@@ -117,7 +117,7 @@ def life(desk: Desk) -> Life:
     said["build"] = desk.build()
     said["build again"] = desk.build()
     said["routes"] = desk.ship("--check")
-    said["ship"] = desk.ship()
+    said["ship"] = desk.ship("--relay")
     said["ship again"] = desk.ship()
     make_k3(desk.folder, mark="# verbs two", tag="verbs", base={"reference": BASE})
     said["diff"] = desk.bringup("image.diff", NAME)
@@ -155,6 +155,15 @@ def test_shipped_image_has_one_id_on_both_hosts(life: Life) -> None:
     built = life["build"].document("image-build")["id"]
     assert [host["identity"] for host in hosts] == [built, built]
     assert life["ship again"].document("image-shipment")["hosts"][0]["sent"] == 0
+
+
+def test_second_host_got_the_first_copy_from_the_first_one(life: Life) -> None:
+    """The one that is served first is sent all of it; the other fetches the parts from there."""
+    hosts = life["ship"].document("image-shipment")["hosts"]
+    few, many = sorted(host["sent"] for host in hosts)
+    assert few == 0
+    assert many > 50_000_000
+    assert [host.text("docker", "ps", "-q") for host in life.desk.hosts] == ["", ""]
 
 
 def test_changed_patch_is_exit_5_and_is_named(life: Life) -> None:
@@ -225,7 +234,7 @@ def test_image_built_on_a_host_reaches_the_other_one(desk: Desk) -> None:
     settings = [word for setting in SETTINGS for word in ("-c", setting)]
     tree = standin.base_tree().read_bytes()
     one.exec("docker", "import", *settings, "-", BASE, stdin=tree)
-    make_k3(desk.folder, mark="# remote", tag="remote", base={"reference": BASE})
+    make_k3(desk.folder, mark="# remote", tag="remote", base={"reference": BASE}, **LIGHT)
     on = ("--on", "h1", "--known-hosts", "known")
     built = desk.build(*on)
     assert built.code == 0, (built.documents[-1], built.error)

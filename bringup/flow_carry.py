@@ -1,0 +1,235 @@
+"""Carry one image to one host: send what is missing, load it, compare it, move the name."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .core.errors import Blocked, ToolError, VerifyFailed
+from .core.event import Event
+from .core.steps import Run
+from .core.words import HostPath
+from .edge import cargo_stream, registry
+from .edge.cargo_stream import Stream, file_stream, layers_stream
+from .edge.engine import Engine
+from .edge.registry import Registry, Stored
+from .flow_pull import logged_in, pull
+from .flow_relay import fetch_parts, serving
+from .flow_ship_types import Arrived, Planned, Shipping
+from .flow_upload import Finish, Source, finish, upload
+from .image.record import kept_name
+from .image.route import Cargo, Route, Way, human
+
+
+@dataclass(slots=True)
+class Carrier:
+    """Carries one cargo, host by host."""
+
+    shipping: Shipping
+    cargo: Cargo
+    local: Registry | None
+    stored: Stored | None
+    scratch: Path
+    archive: Stream | None = None
+    packing: Source = Source.GZIP
+    seed: str = ""  # host that hands parts on; its own stay until all is done
+    relay_url: str = ""
+
+    def prepare(self, plans: Collection[Planned]) -> None:
+        """Make once what several hosts will need: an archive, or the push to an own registry."""
+        able = [planned for planned in plans if not planned.route.trouble]
+        packed = [planned.there for planned in able if planned.route.way is Way.ARCHIVE]
+        if packed:
+            modern = all(there.zstd for there in packed) and shutil.which("zstd") is not None
+            self.packing = Source.ZSTD if modern else Source.GZIP
+            self.archive = save_archive(
+                self.shipping.source, self.cargo, self.scratch, self.packing.value
+            )
+        if any(planned.route.way is Way.REGISTRY for planned in able):
+            push_to(self.shipping, self.cargo)
+
+    def carry(self, planned: Planned) -> Arrived:
+        """Carry to one host; whatever goes wrong is in the result."""
+        began, host = time.monotonic(), planned.route.host
+        sent, identity = Sent(0, HostPath("/nowhere"), Source.NOTHING), ""
+        try:
+            refuse_trouble(self.cargo, planned.route)
+            if planned.route.way is not Way.SAME:
+                sent = self.send(planned)
+                identity = self.finish(planned, sent)
+            else:
+                identity = self.cargo.facts.id
+            if identity != self.cargo.facts.id:
+                raise other_identity(self.cargo, host, identity)
+        except ToolError as error:
+            return Arrived(
+                planned.route, identity, sent.count, time.monotonic() - began, error.at(host=host)
+            )
+        self.say(host, f"{self.cargo.facts.short} is there as {self.cargo.reference}", 1.0)
+        return Arrived(planned.route, identity, sent.count, time.monotonic() - began)
+
+    def send(self, planned: Planned) -> Sent:
+        """Send what is missing."""
+        way, host = planned.route.way, planned.route.host
+        match way:
+            case Way.NAMED:
+                return Sent(0, self.folder("none"), Source.NOTHING, self.cargo.kept)
+            case Way.LAYERS if self.stored is not None:
+                stream = layers_stream(self.stored, planned.route.present, self.cargo.kept)
+                return self.parts(planned, stream, Source.PARTS)
+            case Way.ARCHIVE if self.archive is not None:
+                return self.parts(planned, self.archive, self.packing)
+            case Way.PULL if self.local is not None:
+                name, _, tag = self.cargo.kept.rpartition(":")
+                return self.pull(planned, f"localhost:PORT/{name}:{tag}", self.local.port)
+            case Way.REGISTRY:
+                return self.pull(planned, own_reference(self.shipping.own_registry, self.cargo), 0)
+        raise ToolError(
+            f"cannot ship to {host} by {way.value}: the controller has no registry",
+            remedy=f"apt-get install {registry.PROGRAM}, or ship by --way archive",
+        )
+
+    def parts(self, planned: Planned, stream: Stream, source: Source) -> Sent:
+        """Send what needs to resume as parts, and a little along with the last command."""
+        if stream.size <= cargo_stream.PART and source is Source.PARTS:
+            body = b"".join(part.body for part in stream.parts())
+            return Sent(len(body), self.folder("none"), Source.HERE, body=body)
+        folder, host = self.folder(stream.key), planned.route.host
+        there = planned.there.staged.get(folder.path.rpartition("/")[2], frozenset())
+        if self.relay_url and host != self.seed:
+            there |= self.from_relay(host, folder, stream, there)
+        count = upload(
+            self.shipping.hosts[host], stream, folder, there, self.progress(host),
+            reopens=self.shipping.reopens,
+        )  # fmt: skip
+        return Sent(count, folder, source)
+
+    def from_relay(
+        self, host: str, folder: HostPath, stream: Stream, there: frozenset[str]
+    ) -> frozenset[str]:
+        """Have a host fetch parts from the one that has them; what is missing is sent from here."""
+        names = frozenset(part.name for part in stream.parts()) - there
+        self.say(host, f"fetching {len(names)} parts from {self.seed}")
+        trouble = fetch_parts(self.shipping.engine_of(host), folder, self.relay_url, sorted(names))
+        if not trouble:
+            return names
+        self.say(host, f"cannot fetch from {self.seed}: {trouble}; sending from here")
+        return frozenset()
+
+    @contextlib.contextmanager
+    def relaying(self, seed: str, present: int) -> Iterator[None]:
+        """Serve the parts that one host was sent, for as long as the others fetch them."""
+        assert self.stored is not None
+        engine = self.shipping.engine_of(seed)
+        folder = self.folder(layers_stream(self.stored, present, self.cargo.kept).key)
+        root = self.shipping.roots.get(seed, "/").rstrip("/")
+        address = self.shipping.addresses[seed]
+        try:
+            with serving(engine, self.cargo.facts.id, f"{root}{folder}", address) as url:
+                self.relay_url = url
+                yield
+        finally:
+            self.relay_url = ""
+            engine.remote.run(Run(("rm", "-rf", folder), 600))
+
+    def pull(self, planned: Planned, reference: str, tunnel_to: int) -> Sent:
+        host, folder = planned.route.host, self.folder("pull")
+        engine = self.shipping.engine_of(host)
+        named = pull(
+            engine, reference, folder,
+            tunnel_to=tunnel_to, login=self.shipping.login, reopens=self.shipping.reopens,
+            on_state=lambda text: self.say(host, text),
+        )  # fmt: skip
+        engine.tag(named, self.cargo.kept)
+        engine.untag(named)
+        return Sent(planned.route.sends, folder, Source.NOTHING)
+
+    def finish(self, planned: Planned, sent: Sent) -> str:
+        """Move the name; the image that bears it now keeps a name of its own."""
+        reference = self.cargo.reference
+        old = next((image for image in planned.images if reference in image.tags), None)
+        name, _, tag = reference.rpartition(":")
+        old_kept = kept_name(name, tag, old.id) if old else "-"
+        bare = old is not None and old_kept not in old.tags
+        what = Finish(
+            sent.folder, self.cargo.facts.id, reference, sent.source, sent.kept,
+            old=old.id if old and bare else "-", old_kept=old_kept,
+            keep_parts=planned.route.host == self.seed, body=sent.body,
+        )  # fmt: skip
+        engine = self.shipping.engine_of(planned.route.host)
+        return finish(engine, what, reopens=self.shipping.reopens)
+
+    def folder(self, key: str) -> HostPath:
+        return HostPath(f"{self.shipping.stage}/{self.cargo.facts.short}-{key}")
+
+    def progress(self, host: str) -> Callable[[int, int], None]:
+        """Tell of every twentieth of the way: a log of a big image stays short."""
+        told = -1
+
+        def tell(done: int, total: int) -> None:
+            nonlocal told
+            twentieth = 20 * done // total if total else 20
+            if twentieth > told:
+                told = twentieth
+                self.say(host, f"{human(done)} of {human(total)}", done / total if total else 1.0)
+
+        return tell
+
+    def say(self, host: str, text: str, share: float | None = None) -> None:
+        self.shipping.listen(Event(host, "ship", text, share))
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What goes out to a host: how many bytes, into which folder, and how to read them."""
+
+    count: int
+    folder: HostPath
+    source: Source
+    kept: str = "-"  # a name still to give
+    body: bytes = field(default=b"", repr=False)
+
+
+def refuse_trouble(cargo: Cargo, planned: Route) -> None:
+    """Raise Blocked for a host that cannot take the image."""
+    if not planned.trouble:
+        return
+    host = planned.host
+    full = "free" in planned.trouble
+    raise Blocked(
+        f"cannot ship {cargo.reference} to {host}: {planned.trouble}",
+        host=host,
+        remedy=f"bringup image.prune --host {host}" if full else f"bringup probe --host {host}",
+    )
+
+
+def other_identity(cargo: Cargo, host: str, found: str) -> VerifyFailed:
+    return VerifyFailed(
+        f"cannot accept {cargo.reference} on {host}: it is {found[:19]}, not {cargo.facts.id[:19]}",
+        host=host,
+        remedy=f"bringup image.rollback --host {host} restores the image before",
+    )
+
+
+def own_reference(own: str, cargo: Cargo) -> str:
+    return f"{own.rstrip('/')}/{cargo.kept}"
+
+
+def push_to(shipping: Shipping, cargo: Cargo) -> None:
+    """Push to the inventory's registry; layers that it has stay unsent."""
+    reference = own_reference(shipping.own_registry, cargo)
+    source = shipping.source
+    source.tag(cargo.facts.id, reference)
+    with logged_in(source, shipping.login, reference) as words:
+        source.do(*words, "push", reference, why=f"cannot push {reference}", seconds=7200)
+
+
+def save_archive(source: Engine, cargo: Cargo, scratch: Path, packer: str) -> Stream:
+    """Return a compressed archive of an image that this machine's engine has."""
+    path = scratch / "image.packed"
+    source.save(cargo.kept, path, packer)
+    return file_stream(path, f"archive-{packer}")
