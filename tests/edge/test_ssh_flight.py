@@ -5,6 +5,8 @@ A release of paramiko that changes a name which it keeps to itself fails here.
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ from bringup.core.errors import Unreachable
 from bringup.core.steps import Run
 from bringup.edge import ssh_flight
 from bringup.edge.ssh import SshRemote
+from bringup.edge.ssh_socket import dial
 from tests.fleet import keys
 from tests.fleet.fixtures import MakeSshd
 from tests.fleet.sshd import Sshd
@@ -65,11 +68,13 @@ def test_next_answer_comes_one_round_trip_earlier(sshd: Sshd, tmp_path: Path) ->
     assert plain - next_answer_s(sshd, tmp_path, one_flight=True) > FAR_S / 2
 
 
-def test_command_is_not_held_up_by_nagle_and_delayed_acks(sshd: Sshd) -> None:
-    with reach(sshd.host(), sshd.known_hosts) as remote:
-        remote.read("true", seconds=60)
-        fastest = min(remote.read("true", seconds=60).seconds for _ in range(20))
-    assert fastest < 0.040
+def test_socket_holds_no_packet_back_and_notices_a_dead_peer(sshd: Sshd) -> None:
+    with dial(
+        "h1", sshd.address, sshd.port, seconds=60, keepalive_s=15, stop=threading.Event()
+    ) as line:
+        assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        assert line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 45_000
 
 
 @pytest.mark.parametrize("one_flight", [True, False])
