@@ -14,6 +14,7 @@ from .core.event import Event
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.live import Live
     from rich.status import Status
 
 
@@ -30,6 +31,10 @@ class Screen(Protocol):
 
     def tell(self, event: Event) -> None:
         """Tell of progress."""
+        ...
+
+    def watch(self, view: RenderableType) -> None:
+        """Show a view that stands in the place of the last one while work goes on."""
         ...
 
     def fail(self, error: ToolError) -> None:
@@ -63,6 +68,9 @@ class JsonScreen:
     def tell(self, event: Event) -> None:
         self.emit({"schema": "bringup.event/1", **plain(event)})
 
+    def watch(self, view: RenderableType) -> None:
+        """Nothing: events tell machines."""
+
     def fail(self, error: ToolError) -> None:
         self.emit(error_document(error))
 
@@ -77,6 +85,7 @@ class PeopleScreen:
         self._out, self._error = out or sys.stdout, error or sys.stderr
         self._console: Console | None = None
         self._status: Status | None = None
+        self._live: Live | None = None
         self._doing: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -91,6 +100,8 @@ class PeopleScreen:
 
     def show(self, *views: RenderableType) -> None:
         with self._lock:
+            if self._live is not None:
+                self._stop()
             for view in views:
                 self._print(view)
 
@@ -124,6 +135,8 @@ class PeopleScreen:
                 self._error.flush()
 
     def _update(self, event: Event) -> None:
+        if self._live is not None:  # the view that is watched tells more
+            return
         if event.is_end:
             self._doing.pop(event.host, None)
         else:
@@ -135,7 +148,23 @@ class PeopleScreen:
         if not self._doing:
             self._stop()
 
+    def watch(self, view: RenderableType) -> None:
+        """Redraw one live view on a terminal; elsewhere lines are told as they come."""
+        with self._lock:
+            if not self._out.isatty():
+                return
+            if self._live is None:
+                from rich.live import Live
+
+                self._stop()
+                self._live = Live(console=self.console, auto_refresh=False, transient=True)
+                self._live.start()
+            self._live.update(view, refresh=True)
+
     def _stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
         if self._status is not None:
             self._status.stop()
             self._status = None

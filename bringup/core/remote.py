@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .steps import Push, Run, Write
 
@@ -75,6 +75,18 @@ class Tunnels(Protocol):
         """Listen on the host's 127.0.0.1 and carry each connection to this machine's `to_port`.
 
         With `host_port` 0 the host chooses its port. Raises Unreachable when the host refuses.
+        """
+        ...
+
+
+@runtime_checkable
+class Dials(Protocol):
+    """A remote that can open connections from the host's place (``ssh -W``)."""
+
+    def dial(self, host: str, port: int, seconds: float) -> Any:  # noqa: ANN401 - a socket
+        """Return a stream to a place as the host sees it; it serves as `edge.http.Opener`.
+
+        Raises OSError when nobody answers there, Unreachable when the host does not forward.
         """
         ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -16,6 +17,7 @@ from ..core.host import Host
 from ..core.remote import Result
 from . import hostscripts
 from .actions import Call, ScriptedRemote, Session
+from .http import direct
 from .output import CAP_BYTES, Output
 
 GRACE_S = 15.0
@@ -52,6 +54,10 @@ class LocalRemote(ScriptedRemote):
         out.end()
         error.end()
         return Result(code, out.text(), error.text(), time.monotonic() - began)
+
+    def dial(self, host: str, port: int, seconds: float) -> socket.socket:
+        """Return a plain connection (core.remote.Dials)."""
+        return direct(host, port, seconds)
 
     def start(self, script: str) -> Session:
         """Execute a script that ends when its input does."""

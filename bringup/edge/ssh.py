@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..core.errors import ToolError, UsageError
 from ..core.host import Host
@@ -21,6 +21,7 @@ from .output import Output
 from .ssh_config import Resolver, Route, SshOptions
 
 if TYPE_CHECKING:
+    import socket
     from types import TracebackType
 
     from paramiko import Channel
@@ -152,6 +153,10 @@ class SshRemote(ScriptedRemote):
                 raise
             self._line = opened[0]
             return opened
+
+    def dial(self, host: str, port: int, seconds: float) -> socket.socket:
+        """Return a stream to a place as the host sees it (core.remote.Dials)."""
+        return cast("socket.socket", self.line().dial(host, port, seconds))
 
     def traffic(self) -> Traffic:
         """Return what this host has cost so far, its gateways left out."""

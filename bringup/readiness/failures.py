@@ -112,6 +112,33 @@ def diagnose(
     return tuple(sorted(matches, key=_order))
 
 
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All rows with what is known of a case, made so that a growing log is read once."""
+
+    rows: tuple[Failure, ...]
+    case: Case = Case()
+    suspect: re.Pattern[str] = re.compile(r"(?!)")
+
+    def is_suspect(self, line: str) -> bool:
+        """Return whether some row has a word about a line: the others need not be kept."""
+        return self.suspect.search(line) is not None
+
+    def is_sure(self, lines: Iterable[str]) -> bool:
+        """Return whether lines name a root cause surely, whatever the state."""
+        rows = (row for row in self.rows if row.says and not row.signs and row.weight > CONSEQUENCE)
+        return any(match.is_certain for match in diagnose(rows, lines, self.case))
+
+
+def catalogue(rows: Iterable[Failure], case: Case | None = None) -> Catalogue:
+    """Return a catalogue of rows for a case."""
+    known = case or Case()
+    kept = tuple(rows)
+    words = (pattern.pattern for row in kept for pattern in (*row.says, *row.also))
+    bare = (re.sub(r"\(\?P<\w+>", "(", word) for word in words)
+    return Catalogue(kept, known, re.compile("|".join(f"(?:{word})" for word in bare)))
+
+
 def _order(match: Match) -> tuple[bool, int, int, str]:
     return (not match.is_certain, -match.failure.weight, match.line, match.failure.id)
 

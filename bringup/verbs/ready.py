@@ -2,11 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError
 from ..core.verb import Help, Verb
 from ..report_screen import Screen
+from .common import AcceptNew, Folder, KnownHosts, State
+
+if TYPE_CHECKING:
+    from ..readiness import verdict, watch
+
+DeploymentWord = Annotated[str, Help("deployment to wait for; may be left out where there is one")]
+Local = Annotated[bool, Help("its hosts are all this machine: act here, without SSH")]
+
+
+def ready(
+    screen: Screen,
+    *,
+    deployment: DeploymentWord = "",
+    now: Annotated[bool, Help("look once and say how far it is; do not wait")] = False,
+    local: Local = False,
+    every: Annotated[float, Help("seconds between two looks")] = 2.0,
+    answer_within: Annotated[float, Help("most seconds for one chat completion")] = 120.0,
+    budget: Annotated[tuple[str, ...], Help("STAGE=SECONDS, as listed=300; repeatable")] = (),
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Wait until a deployment serves, and prove it by one request seen in both workers.
+
+    Goes from etcd over NATS, containers, loading, registration and the model list to an answer;
+    says which stage each worker has reached, and how long it takes yet by earlier starts. Ends at
+    once where a cause is certain, with what to do. All is asked through the hosts' SSH connections.
+    Exit codes: 0 serves, 1 will not (or, with --now, does not yet), 2 wrong input, 3 not reachable.
+    """
+    from ..flow_open import Choice, read_inventory
+    from ..flow_ready import Wait, budgets, told
+    from ..flow_serve_open import serving_tools
+    from ..flow_targets import find_deployment, target_of, words_of
+    from ..report_ready import ready_document, state_view, verdict_view
+
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new, state=state)
+    known = read_inventory(inventory)
+    target = target_of(known, find_deployment(known, deployment))
+    tell = told(screen.tell)
+
+    def show(seen: watch.State, judged: verdict.Verdict) -> None:
+        tell(seen, judged)
+        screen.watch(state_view(seen, judged))
+
+    with serving_tools(known, choice, screen.tell, local=local) as tools:
+        wait = Wait(tools, target, show, every, answer_within, once=now, seconds=budgets(budget))
+        ended = wait.run()
+    who = getattr(ended.verdict, "who", "")
+    worker = next((w for w in ended.target.workers if w.key == who), None)
+    words = words_of(ended.target, worker)
+    screen.show(verdict_view(ended.state, ended.verdict, ended.seconds, words))
+    name = target.deployment.name
+    screen.emit(ready_document(name, ended.state, ended.verdict, ended.seconds, words))
+    return ended.code
 
 
 def diagnose(
@@ -41,4 +96,7 @@ def diagnose(
     return Exit.DONE if all(one.matches for one in found) else Exit.FAILED
 
 
-VERBS = (Verb("diagnose", diagnose, reads_only=True),)
+VERBS = (
+    Verb("ready", ready, reads_only=True),
+    Verb("diagnose", diagnose, reads_only=True),
+)

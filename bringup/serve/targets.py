@@ -1,0 +1,76 @@
+"""From a settled spec to what is waited for, started and stopped: one container or process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..core.host import Deployment, Host
+from ..engines.derive import address_of
+from ..engines.engine import Engine
+from ..engines.front import FRONTEND
+from ..engines.spec import Spec, flag, text
+from ..readiness.stages import Worker
+
+
+def worker_of(spec: Spec, deployment: Deployment, host: Host, engine: Engine) -> Worker:
+    """Return the worker that a spec describes, as far as the inventory alone tells."""
+    contained = deployment.in_container
+    rank = int(spec.decisions["node_rank"].value) if "node_rank" in spec.decisions else 0
+    announces = engine.registers and bool(deployment.services.etcd)
+    system = spec.ports.get("system_port")
+    port = system if engine.registers else spec.ports.get("port")
+    leads = rank == 0
+    return Worker(
+        host=host.name,
+        role=spec.role,
+        mode=spec.mode,
+        name=spec.name,
+        script=spec.script,
+        config=spec.config,
+        image=spec.image_digest or spec.image or deployment.image.name,
+        addresses=_addresses(host, text(spec.decisions, "advertise_host")),
+        contained=contained,
+        engine=text(spec.decisions, "container_engine"),
+        log_file=f"{text(spec.decisions, 'log_folder').rstrip('/')}/{spec.name}.log",
+        state_file=f"{spec.folder}/{spec.name}.pid",
+        unit=unit_of(spec),
+        restarts=text(spec.decisions, "restart") not in ("", "no") or bool(unit_of(spec)),
+        registers=announces and leads,
+        url=f"http://127.0.0.1:{port}/health" if not announces and leads and port else "",
+        metrics=f"http://127.0.0.1:{port}/metrics" if port else "",
+        timeout_s=spec.ready_timeout_s,
+    )
+
+
+def front_of(spec: Spec, deployment: Deployment, host: Host) -> Worker:
+    """Return what stands in front of the workers, where bringup runs it."""
+    port = spec.ports["http_port"]
+    path = "live" if spec.engine == FRONTEND else "health"
+    return Worker(
+        host=host.name,
+        role=spec.role,
+        mode=spec.mode,
+        name=spec.name,
+        script=spec.script,
+        config=spec.config,
+        image=spec.image_digest or spec.image or deployment.image.name,
+        contained=bool(spec.image),
+        engine=text(spec.decisions, "container_engine"),
+        log_file=f"{text(spec.decisions, 'log_folder').rstrip('/')}/{spec.name}.log",
+        state_file=f"{spec.folder}/{spec.name}.pid",
+        restarts=text(spec.decisions, "restart") not in ("", "no"),
+        registers=False,
+        is_front=True,
+        url=f"http://127.0.0.1:{port}/{path}",
+        timeout_s=spec.ready_timeout_s,
+    )
+
+
+def unit_of(spec: Spec) -> str:
+    """Return the systemd unit that runs a script, "" where none is wanted."""
+    return f"{spec.name}.service" if flag(spec.decisions, "service") else ""
+
+
+def _addresses(host: Host, advertised: str) -> tuple[str, ...]:
+    every: Iterable[str] = (advertised, address_of(host), host.login.address, host.advertise)
+    return tuple(dict.fromkeys(address for address in every if address))

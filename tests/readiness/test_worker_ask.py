@@ -1,0 +1,115 @@
+"""What the answers about containers, processes and units mean."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bringup.core.host import Mode
+from bringup.core.reading import Known, Unknown
+from bringup.core.script import Section, compose, split
+from bringup.readiness.stages import Run, Worker
+from bringup.readiness.worker_ask import asks, log_name, parse_log, parse_run
+
+BOX = Worker("h1", "decode", Mode.DECODE, "k3-decode", "/s.sh", "sha256:c")
+PROCESS = replace(BOX, contained=False)
+UNIT = replace(PROCESS, unit="k3-decode.service")
+
+
+def section(*lines: str, code: int | None = 0) -> Section:
+    return Section("run", code, "\n".join(lines))
+
+
+def state(**more: object) -> str:
+    base = {"Status": "running", "OOMKilled": False, "ExitCode": 0, "Error": "",
+            "StartedAt": "2026-09-01T08:00:00.123456789Z"}  # fmt: skip
+    return json.dumps(base | more)
+
+
+def test_a_running_container_tells_its_age_and_configuration() -> None:
+    found = parse_run(BOX, section(state(), "0 sha256:c", "1788249610"))
+    assert isinstance(found, Known)
+    assert found.value.config == "sha256:c"
+    assert found.value.age_s == pytest.approx(9.88, abs=0.1)
+
+
+def test_an_exited_container_tells_its_code_and_whether_memory_ended_it() -> None:
+    found = parse_run(BOX, section(state(Status="exited", ExitCode=137, OOMKilled=True), "2 ", "1"))
+    assert found == Known(
+        Run("exited", 137, oom=True, count=2, started="2026-09-01T08:00:00.123456789Z"),
+        section(state(Status="exited", ExitCode=137, OOMKilled=True)).first,
+    )
+
+
+def test_a_container_without_our_label_has_no_configuration() -> None:
+    found = parse_run(BOX, section(state(), "0 <no value>", "1788249610"))
+    assert isinstance(found, Known)
+    assert found.value.config == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [section(code=None), section("Cannot connect to the Docker daemon", code=70), section("odd")],
+)
+def test_an_engine_that_does_not_answer_is_unknown_not_gone(answer: Section) -> None:
+    assert isinstance(parse_run(BOX, answer), Unknown)
+
+
+def test_gone_is_an_answer() -> None:
+    assert parse_run(BOX, section("gone")) == Known(Run("gone"), "gone")
+
+
+def test_a_unit_that_was_killed_tells_the_signal() -> None:
+    found = parse_run(UNIT, section(
+        "LoadState=loaded", "ActiveState=failed", "Result=signal", "NRestarts=0",
+        "ExecMainStatus=9", "ExecMainCode=2", "ExecMainStartTimestampMonotonic=5000000",
+        "100.0 90.0",
+    ))  # fmt: skip
+    assert isinstance(found, Known)
+    assert (found.value.status, found.value.exit) == ("exited", 137)
+
+
+def test_a_unit_that_is_not_there_is_gone() -> None:
+    found = parse_run(UNIT, section("LoadState=not-found", "ActiveState=inactive", "1 1"))
+    assert isinstance(found, Known)
+    assert found.value.status == "gone"
+
+
+def test_lines_of_a_container_are_told_once() -> None:
+    one = "2026-09-01T08:00:00.000000001Z first"
+    two = "2026-09-01T08:00:01.000000002Z second"
+    first = parse_log(BOX, Section("log", 0, f"cut off\n{one}\n"), "")
+    assert first.lines == ("first",)
+    again = parse_log(BOX, Section("log", 0, f"{one}\n{two}\n"), first.cursor)
+    assert (again.lines, again.cursor) == (("second",), "2026-09-01T08:00:01.000000002Z")
+
+
+def test_an_answer_that_was_cut_off_moves_no_cursor() -> None:
+    assert parse_log(BOX, Section("log", None, "x"), "c").cursor == "c"
+
+
+def read(worker: Worker, cursor: str) -> tuple[tuple[str, ...], str]:
+    """Run the log question of a process for real, under the shell that hosts have."""
+    question = asks(worker, cursor)[1]
+    script = compose([question], nonce="n")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    tail = parse_log(worker, split(done.stdout, nonce="n")[log_name(worker)], cursor)
+    return tuple(line for line in tail.lines if line), tail.cursor
+
+
+def test_a_log_file_is_read_on_and_read_anew_when_it_was_started_anew(tmp_path: Path) -> None:
+    file = tmp_path / "w.log"
+    worker = replace(PROCESS, log_file=str(file))
+    assert read(worker, "") == ((), "0")
+    file.write_text("one\ntwo\n")
+    lines, cursor = read(worker, "")
+    assert lines == ("one", "two")
+    with file.open("a") as more:
+        more.write("three\n")
+    assert read(worker, cursor)[0] == ("three",)
+    file.write_text("new\n")
+    assert read(worker, cursor)[0] == ("new",)

@@ -1,0 +1,269 @@
+"""Every state that a real Dynamo can be in while it comes up, and what `ready` says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+
+from bringup.edge.etcd import Etcd
+from tests.dynamo.fixtures import MakeLoopback
+from tests.dynamo.loopback import Loopback
+from tests.dynamo.processes import free_ports
+
+from .conftest import MakePractice
+from .practice import NAME, Practice, until
+
+pytestmark = pytest.mark.slow
+
+QUICK = ("--every", "0.3", "--budget", "listed=8", "--budget", "container=6")
+
+
+def ready(made: Practice, *more: str, seconds: int = 120) -> dict[str, Any]:
+    """Run `ready --json` and return its last object."""
+    done = made.run("ready", "--json", *QUICK, *more, seconds=seconds)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    verdicts: list[dict[str, Any]] = [one for one in found if one["schema"] == "bringup.ready/1"]
+    assert verdicts, done.stdout + done.stderr
+    return verdicts[-1] | {"exit": done.returncode, "events": found[:-1]}
+
+
+def causes(verdict: dict[str, Any]) -> list[str]:
+    return [cause["id"] for cause in verdict["causes"]]
+
+
+def test_a_pair_goes_through_all_stages_in_order(deployment: MakePractice) -> None:
+    made = deployment()
+    for mode in ("prefill", "decode"):
+        made.set(mode, words=["--load-s", "2"])
+    made.start()
+    seen = ready(made)
+    assert (seen["exit"], seen["verdict"]) == (0, "ready"), seen
+    assert "worker ids in the stream: prefill" in seen["proof"]
+    assert "on h1" in seen["proof"]
+    assert "on h2" in seen["proof"]
+    stages = [e["stage"] for e in seen["events"] if e["host"] == "h2/decode"]
+    assert stages[0] == "engine"
+    assert stages[-1] == "listed"
+    whole = [e["stage"] for e in seen["events"] if e["host"] == NAME]
+    assert whole[-2:] == ["answers", "ready"]
+    again = ready(made)
+    assert again["verdict"] == "ready"
+
+
+def test_loading_workers_are_waited_for_and_their_second_start_is_foreseen(
+    deployment: MakePractice,
+) -> None:
+    made = deployment()
+    for mode in ("prefill", "decode"):
+        made.set(mode, words=["--load-s", "6"])
+    made.start()
+    now = ready(made, "--now")
+    assert (now["exit"], now["verdict"], now["left_s"]) == (1, "waiting", None)
+    assert {w["role"]: w["stage"] for w in now["workers"]}["decode"] == "engine"
+    assert ready(made)["verdict"] == "ready"
+    made.start()
+    assert 0 < ready(made, "--now")["left_s"] < 30
+
+
+def test_prefill_alone_waits_for_decode_and_names_it(deployment: MakePractice) -> None:
+    made = deployment()
+    made.start("prefill", "frontend")
+    seen = ready(made)
+    assert (seen["verdict"], seen["who"], seen["stage"]) == ("over", "h2/decode", "container")
+    assert "waits for its container" in seen["why"]
+
+
+def test_different_names_are_told_at_once(deployment: MakePractice) -> None:
+    made = deployment()
+    made.set("decode", name="another")
+    made.start()
+    seen = ready(made, "--budget", "registered=60")
+    assert causes(seen)[0] == "names-differ"
+    assert seen["seconds"] < 45
+
+
+def test_different_namespaces_are_told_at_once(deployment: MakePractice) -> None:
+    made = deployment()
+    made.set("decode", words=["--namespace", "elsewhere"])
+    made.start()
+    assert causes(ready(made))[0] == "namespaces-differ"
+
+
+def test_a_frontend_without_the_files_is_told_with_file_and_cure(deployment: MakePractice) -> None:
+    made = deployment()
+    made.start("prefill", "decode")
+    until(lambda: "registered" in made.log("prefill") + made.log("decode"), "both register")
+    until(lambda: len(made.dynamo.announced().cards) >= 2, "both are announced")
+    (made.model / "tokenizer_config.json").unlink()
+    made.start("frontend")
+    seen = ready(made)
+    assert causes(seen)[0] == "list-empty-files"
+    assert "doctor-missing-file" in {finding["id"] for finding in seen["findings"]}
+    assert seen["seconds"] < 45
+
+
+def test_a_frontend_elsewhere_that_lists_nothing_is_told_as_likely_files(
+    deployment: MakePractice, shared_loopback: Loopback
+) -> None:
+    made = deployment(with_front=False)
+    front = shared_loopback.frontend(namespace="elsewhere")
+    made.write_inventory(frontend=front.url.replace("127.0.0.1", "localhost"))
+    made.write_scripts()
+    made.start()
+    seen = ready(made)
+    front.program.kill()
+    assert causes(seen)[0] == "list-empty-silent"
+    assert not seen["causes"][0]["certain"]
+
+
+def test_a_frontend_that_looks_at_another_namespace_is_told(deployment: MakePractice) -> None:
+    made = deployment()
+    made.set("frontend", words=["--namespace", "elsewhere"])
+    made.start()
+    seen = ready(made)
+    assert "doctor-namespace" in {finding["id"] for finding in seen["findings"]}, seen
+    assert causes(seen)[0] == "list-empty-silent"
+
+
+def test_workers_on_another_request_plane_are_told(
+    deployment: MakePractice, loopback: MakeLoopback
+) -> None:
+    dynamo = loopback()
+    dynamo.start_nats()
+    made = deployment(dynamo)
+    for mode in ("prefill", "decode"):
+        made.set(mode, env={"DYN_REQUEST_PLANE": "nats"})
+    made.set("frontend", env={"DYN_REQUEST_PLANE": "tcp"})
+    made.start()
+    seen = ready(made)
+    assert seen["verdict"] == "over", seen
+    assert causes(seen)[0] in ("request-plane-mismatch", "request-plane-differs")
+    assert "nats" in [w["stage"] for w in seen["workers"]] or seen["stage"] == "answers"
+
+
+def test_a_pair_on_nats_serves(deployment: MakePractice, loopback: MakeLoopback) -> None:
+    dynamo = loopback()
+    dynamo.start_nats()
+    made = deployment(dynamo)
+    for part in ("prefill", "decode", "frontend"):
+        made.set(part, env={"DYN_REQUEST_PLANE": "nats", "DYN_EVENT_PLANE": "nats"})
+    made.start()
+    assert ready(made)["verdict"] == "ready"
+
+
+def test_a_worker_whose_announced_port_does_not_answer_is_told(deployment: MakePractice) -> None:
+    made = deployment()
+    made.start("prefill", "decode")
+    until(lambda: len(made.dynamo.announced().cards) >= 2, "both are announced")
+    _announce_wrong_port(made)
+    made.start("frontend")
+    seen = ready(made)
+    assert causes(seen)[0] == "worker-port-unreachable", seen
+    assert seen["stage"] == "answers"
+
+
+def _announce_wrong_port(made: Practice) -> None:
+    assert made.dynamo.etcd is not None
+    client: Etcd = made.dynamo.etcd.client
+    (closed,) = free_ports(1)
+    for entry in client.range("v1/instances/"):
+        value = json.loads(entry.value)
+        host, _, rest = value["transport"]["tcp"].partition(":")
+        value["transport"]["tcp"] = f"{host}:{closed}/{rest.partition('/')[2]}"
+        client.put(entry.key, json.dumps(value).encode(), lease=entry.lease)
+
+
+@pytest.mark.root
+def test_workers_that_cannot_call_the_frontend_back_are_told(deployment: MakePractice) -> None:
+    made = deployment()
+    (port,) = free_ports(1)
+    made.set("frontend", env={"DYN_TCP_RESPONSE_STREAM_PORT": str(port)})
+    rule = ["-p", "tcp", "--dport", str(port), "-j", "REJECT", "--reject-with", "tcp-reset"]
+    made.start()
+    _filter("-I", *rule)
+    try:
+        seen = ready(made, "--answer-within", "10")
+    finally:
+        _filter("-D", *rule)
+    assert causes(seen)[0] == "response-port-blocked", seen
+
+
+def _filter(*words: str) -> None:
+    """Dynamo 1.3 listens on the loopback's address of IPv6, later ones on that of IPv4."""
+    for program in ("iptables", "ip6tables"):
+        subprocess.run([program, "-w", words[0], "INPUT", *words[1:]], check=True)
+
+
+def test_a_worker_killed_during_the_wait_ends_it(deployment: MakePractice) -> None:
+    made = deployment()
+    for mode in ("prefill", "decode"):
+        made.set(mode, words=["--load-s", "60"])
+    made.start()
+    waiting = made.begin("ready", "--json", *QUICK)
+    waiting.says('"host": "h2/decode", "stage": "engine"')
+    os.killpg(made.pid("decode"), signal.SIGKILL)
+    assert waiting.child.wait(60) == 1
+    last = json.loads(waiting.log.splitlines()[-1])
+    assert (last["who"], last["why"]) == ("h2/decode", "it is gone")
+
+
+def test_a_worker_that_says_why_it_cannot_load_ends_the_wait_at_once(
+    deployment: MakePractice,
+) -> None:
+    made = deployment()
+    why = "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist"
+    made.set("decode", say=why, words=["--load-s", "60"])
+    made.start()
+    seen = ready(made)
+    assert (seen["who"], causes(seen)[0]) == ("h2/decode", "flashinfer-no-nvcc")
+    assert seen["causes"][0]["command"] == "bringup provision --host h2 --check"
+    assert seen["seconds"] < 30
+
+
+def test_an_etcd_that_is_away_for_a_moment_is_told_and_waited_for(
+    deployment: MakePractice, loopback: MakeLoopback
+) -> None:
+    dynamo = loopback()
+    assert dynamo.etcd is not None
+    made = deployment(dynamo)
+    for mode in ("prefill", "decode"):
+        made.set(mode, words=["--load-s", "8"], env={"ETCD_LEASE_TTL": "120"})
+    made.start()
+    waiting = made.begin("ready", "--json", "--every", "0.3")
+    waiting.says('"host": "h2/decode", "stage": "engine"')
+    dynamo.etcd.program.freeze()
+    waiting.says('"stage": "etcd"')
+    dynamo.etcd.program.thaw()
+    assert waiting.child.wait(90) == 0, waiting.log
+    assert json.loads(waiting.log.splitlines()[-1])["verdict"] == "ready"
+
+
+def test_a_lease_that_is_lost_ends_the_wait_and_is_named(deployment: MakePractice) -> None:
+    made = deployment()
+    made.set("decode", words=["--load-s", "60"])
+    made.start("prefill", "decode")
+    until(lambda: len(made.dynamo.announced().cards) == 1, "prefill is announced")
+    assert made.dynamo.etcd is not None
+    client: Etcd = made.dynamo.etcd.client
+    client.revoke(client.range("v1/mdc/")[0].lease)
+    until(lambda: "lease expired" in made.log("prefill"), "prefill loses its lease")
+    seen = ready(made)
+    assert (seen["who"], causes(seen)[0]) == ("h1/prefill", "lease-lost"), seen
+
+
+def test_a_frontend_that_is_started_anew_does_not_end_the_wait(deployment: MakePractice) -> None:
+    made = deployment()
+    made.set("decode", words=["--load-s", "8"])
+    made.start()
+    waiting = made.begin("ready", "--json", "--every", "0.3", "--budget", "container=60")
+    waiting.says('"host": "h1/frontend", "stage": "listed"')
+    assert made.script("frontend", "--stop").returncode == 0
+    made.start("frontend")
+    assert waiting.child.wait(90) in (0, 1), waiting.log
+    last = json.loads(waiting.log.splitlines()[-1])
+    assert last["verdict"] == "ready" or last["who"] == "h1/frontend"
