@@ -16,8 +16,8 @@ from .core.reading import Known
 from .readiness.stages import WAITS, Chat, Stage
 from .readiness.verdict import Over, Ready, Verdict, Waiting
 from .readiness.watch import State, Watched, doing
-from .report_probe import finding_view
 from .report_diagnose import diagnosis_view, match_document, unknown_view
+from .report_probe import finding_view
 
 
 def span(seconds: float) -> str:

@@ -18,7 +18,6 @@ from .ssh_exec import ChannelSession, Lost, Talk
 from .ssh_socket import MeteredStream
 from .ssh_transport import HostTransport
 
-
 PROHIBITED = 1
 """SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254, section 5.1)."""
 
