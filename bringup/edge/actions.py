@@ -44,6 +44,7 @@ class Call:
     input: Iterable[bytes] = field(default=(), repr=False)
     input_bytes: int = 0
     on_line: Callable[[str], None] | None = None
+    only_reads: bool = False  # then it may be sent again where it is not known to have run
 
 
 class Session(Protocol):
@@ -94,8 +95,9 @@ class ScriptedRemote(ABC):
         """Run a script that only reads, in one round trip."""
         program = script.encode()
         if len(program) < LIMIT_BYTES:
-            return self._perform(Call(script, seconds))
-        return self._perform(Call("exec sh -s", seconds, _pieces(program), len(program)))
+            return self._perform(Call(script, seconds, only_reads=True))
+        call = Call("exec sh -s", seconds, _pieces(program), len(program), only_reads=True)
+        return self._perform(call)
 
     def run(self, action: Run, *, on_line: Callable[[str], None] | None = None) -> Result:
         """Run one command; its exit code is data, 124 where it ran out of time."""

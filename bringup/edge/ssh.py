@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, cast
 
-from ..core.errors import ToolError, UsageError
+from ..core.errors import Interrupted, ToolError, Unreachable, UsageError
 from ..core.host import Host
 from ..core.remote import Result, Traffic
 from . import hostscripts
@@ -80,6 +80,18 @@ class SshFleet:
             remedy="run again, what is done stays done; or raise the limit",
         )
 
+    @contextmanager
+    def unless_closed(self, name: str) -> Iterator[None]:
+        """Tell a line that this fleet closed from one that was lost."""
+        try:
+            yield
+        except Unreachable:
+            if self._closed:
+                raise Interrupted(
+                    f"cannot go on with {name}: the run was stopped", host=name
+                ) from None
+            raise
+
     def route(self, host: Host) -> Route:
         """Return the hops to a host, by inventory and ssh_config."""
         return self._resolver.route(host.login, host.name)
@@ -118,9 +130,9 @@ class SshRemote(ScriptedRemote):
 
     def exchange(self, call: Call) -> Result:
         """Run a script on the host. Raises Unreachable when no line can be made, or it is lost."""
-        seconds = self._fleet.seconds_for(call.seconds, self.host.name)
         from .ssh_exec import Talk
 
+        seconds = self._fleet.seconds_for(call.seconds, self.host.name)
         shipment = hostscripts.bounded(
             call.script,
             seconds=seconds,
@@ -129,13 +141,15 @@ class SshRemote(ScriptedRemote):
         )
         cap = self._fleet.options.cap_bytes
         out, error = (Output(cap, call.on_line) for _ in range(2))
-        line, channel = self._line_for(shipment)
-        return line.exchange(Talk(shipment, seconds, call.input, out, error), channel)
+        with self._fleet.unless_closed(self.host.name):
+            line, channel = self._line_for(shipment if call.only_reads else None)
+            return line.exchange(Talk(shipment, seconds, call.input, out, error), channel)
 
     def start(self, script: str) -> Session:
         """Run a script that ends when its input does: the lock's holder."""
         shipment = hostscripts.unbounded(script, sudo=self.host.login.sudo)
-        return self.line().start(shipment)
+        with self._fleet.unless_closed(self.host.name):
+            return self.line().start(shipment)
 
     def line(self) -> Line:
         """Return the line to the host; makes it when there is none, or the last one is gone."""

@@ -10,33 +10,41 @@ from collections.abc import Set as AbstractSet
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import SSHCertPublicKeyTypes
 
-from .ssh_keys import like
+from .ssh_keys import HostKey, like
 
 
-def fault_of(kind: str, blob: bytes, name: str, authorities: AbstractSet[bytes], now: float) -> str:
+def fault_of(
+    key: HostKey,
+    name: str,
+    *,
+    authorities: AbstractSet[bytes],
+    revoked: AbstractSet[bytes],
+    now: float,
+) -> str:
     """Return what is wrong with a host's certificate, or "" when it is to be trusted."""
-    line = f"{kind} {base64.b64encode(blob).decode()}".encode()
+    line = f"{key.kind} {base64.b64encode(key.blob).decode()}".encode()
     try:
         found = serialization.load_ssh_public_identity(line)
     except (ValueError, UnsupportedAlgorithm) as error:
         return f"its certificate cannot be read ({error})"
     if not isinstance(found, serialization.SSHCertificate):
         return "it offers a plain key as a certificate"
-    return _fault(found, name, authorities, now)
-
-
-def _fault(
-    certificate: serialization.SSHCertificate,
-    name: str,
-    authorities: AbstractSet[bytes],
-    now: float,
-) -> str:
-    authority = certificate.signature_key().public_bytes(
-        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
-    )
-    if base64.b64decode(authority.split()[1]) not in authorities:
+    if {_blob(found.signature_key()), _blob(found.public_key())} & revoked:
+        return "its certificate, or the authority that signed it, is revoked"
+    if _blob(found.signature_key()) not in authorities:
         return "its certificate is signed by an authority that known_hosts does not list"
+    return _fault(found, name, now)
+
+
+def _blob(key: SSHCertPublicKeyTypes) -> bytes:
+    """Return a public key as known_hosts holds it."""
+    text = key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return base64.b64decode(text.split()[1])
+
+
+def _fault(certificate: serialization.SSHCertificate, name: str, now: float) -> str:
     try:
         certificate.verify_cert_signature()
     except InvalidSignature:

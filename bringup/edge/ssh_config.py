@@ -139,9 +139,7 @@ def settle(login: Login, said: Said, label: str, options: SshOptions) -> Endpoin
     port = login.port if login.port != 22 else int(_first(said, "port") or 22)
     tokens = {"%h": address, "%n": login.address, "%p": str(port), "%r": user,
               "%u": getpass.getuser(), "%d": str(home()), "%%": "%"}  # fmt: skip
-    configured = () if login.key_file or login.agent else _identity_files(said)
-    keys = (login.key_file,) if login.key_file else configured
-    certificates = login.certificate_file or ("" if login.key_file else None)
+    keys, certificates = _keys(login, said)
     agent_socket = _first(said, "identityagent")
     return Endpoint(
         label=label,
@@ -149,11 +147,7 @@ def settle(login: Login, said: Said, label: str, options: SshOptions) -> Endpoin
         port=port,
         user=user,
         key_files=tuple(expand(name, tokens) for name in keys),
-        certificate_files=tuple(
-            expand(name, tokens)
-            for name in ([certificates] if certificates else said.get("certificatefile", ()))
-            if certificates != "" and name
-        ),
+        certificate_files=tuple(expand(name, tokens) for name in certificates),
         agent=login.agent,
         agent_socket=expand(agent_socket, tokens) if agent_socket != "SSH_AUTH_SOCK" else "",
         search=not keys and not login.agent,
@@ -164,6 +158,14 @@ def settle(login: Login, said: Said, label: str, options: SshOptions) -> Endpoin
         connect_s=options.connect_s or login.connect_s,
         keepalive_s=login.keepalive_s,
     )
+
+
+def _keys(login: Login, said: Said) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return key and certificate files: the login's own, else the configured ones."""
+    if login.key_file or login.agent or login.certificate_file:
+        mine = (login.key_file,), (login.certificate_file,)
+        return tuple(filter(None, mine[0])), tuple(filter(None, mine[1]))
+    return _identity_files(said), said.get("certificatefile", ())
 
 
 def _identity_files(said: Said) -> tuple[str, ...]:

@@ -149,7 +149,7 @@ def _collect(channel: paramiko.Channel, talk: Talk, deadline: float) -> int:
     while not _at_end(channel):
         wake.wait(SLICE_S)
         wake.rearm()
-        _drain(channel, talk)
+        _drain(channel, talk, deadline)
         now = time.monotonic()
         if channel.status_event.is_set():
             ended_at = ended_at or now
@@ -165,10 +165,10 @@ def _at_end(channel: paramiko.Channel) -> bool:
     return over and not channel.recv_ready() and not channel.recv_stderr_ready()
 
 
-def _drain(channel: paramiko.Channel, talk: Talk) -> None:
-    while channel.recv_ready():
+def _drain(channel: paramiko.Channel, talk: Talk, deadline: float) -> None:
+    while channel.recv_ready() and time.monotonic() < deadline:
         talk.out.feed(channel.recv(65536))
-    while channel.recv_stderr_ready():
+    while channel.recv_stderr_ready() and time.monotonic() < deadline:
         talk.error.feed(channel.recv_stderr(65536))
 
 

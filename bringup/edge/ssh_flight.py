@@ -46,8 +46,9 @@ def take_off(
 ) -> Channel | None:
     """Log in, and with it start a command where there is one; return its channel.
 
-    Raises TimeoutError where no answer comes, and FlightFailed for a refused login as well: the
-    plain order says it better.
+    The command must be one that may run twice: after a FlightFailed, nobody knows whether it ran.
+    A refused login is one as well, since the plain order says it better. Raises TimeoutError where
+    no answer comes, SSHException where the key cannot sign.
     """
     handler = _AuthAtOnce(transport)
     transport.auth_handler = handler
@@ -61,7 +62,7 @@ def take_off(
         return None
     if not opening.done.wait(seconds):
         raise TimeoutError
-    if not opening.succeeded or opening.channel.remote_chanid != _FIRST:
+    if not opening.channel.active or opening.channel.remote_chanid != _FIRST:
         raise FlightFailed("the channel was not opened as expected")
     return opening.channel
 
@@ -100,7 +101,8 @@ class Opening:
     done: threading.Event
 
     @property
-    def succeeded(self) -> bool:
+    def usable(self) -> bool:
+        """Whether a command may be started on it."""
         return self.done.is_set() and bool(self.channel.active) and not self.channel.closed
 
 

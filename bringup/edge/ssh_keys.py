@@ -14,7 +14,6 @@ import hmac
 import os
 import re
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -271,11 +270,8 @@ def _check_certificate(
     from .ssh_certificates import fault_of
 
     authorities = {line.key.blob for line in lines if line.marker == "@cert-authority"}
-    why = fault_of(key.kind, key.blob, endpoint.known_as or endpoint.address, authorities, now)
+    revoked = {line.key.blob for line in lines if line.marker == "@revoked"}
+    name = endpoint.known_as or endpoint.address
+    why = fault_of(key, name, authorities=authorities, revoked=revoked, now=now)
     if why:
         raise _refused(endpoint, key, why, "ask whoever runs the authority for a new certificate")
-
-
-def wall_clock() -> float:
-    """Return the time that certificates are judged by, in seconds since 1970."""
-    return time.time()

@@ -85,7 +85,7 @@ class Line:
         """Execute words, on the channel that was opened ahead where it is there."""
         with self._lock:
             spare, self._spare = self._spare, None
-        opened = spare is not None and spare.done.wait(ssh_exec.OPEN_S) and spare.succeeded
+        opened = spare is not None and spare.done.wait(ssh_exec.OPEN_S) and spare.usable
         ready = spare.channel if spare is not None and opened else None
         return ssh_exec.begin(self.transport, shipment, self.abort, ready)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import paramiko
 
-from ..core.errors import Interrupted, ToolError
+from ..core.errors import Interrupted, ToolError, Unreachable
 from ..core.remote import Traffic
 from . import ssh_exec, ssh_flight
 from .hostscripts import Shipment
@@ -57,6 +57,9 @@ class Lines:
                 return self._open(route, first)
             except FlightFailed:
                 self._grounded.add(endpoint)
+            except Unreachable:
+                self._go_on(endpoint)
+                raise
             except Dropped:
                 dropped += 1
                 if dropped == TRIES:
@@ -86,7 +89,8 @@ class Lines:
         endpoint = route[-1]
         stream = MeteredStream(self._stream(route))
         meter = self._count(endpoint.label, stream)
-        kinds = preferred_kinds(self._known.about(endpoint), HOST_KEYS)
+        lines = () if endpoint.pin else self._known.about(endpoint)
+        kinds = preferred_kinds(lines, HOST_KEYS)
         transport = shake_hands(stream, endpoint, kinds, self.stop)
         try:
             self._trust(endpoint, transport)
@@ -131,7 +135,7 @@ class Lines:
         if len(route) > 1:
             return self._jump(route[:-1]).forward(endpoint)
         if endpoint.proxy_command:
-            return paramiko.ProxyCommand(endpoint.proxy_command)
+            return _proxy(endpoint)
         return dial(
             endpoint.label,
             endpoint.address,
@@ -166,6 +170,8 @@ class _Once:
 
     def get(self) -> Line:
         with self._lock:
+            if self._line is not None and not self._line.alive:
+                self._line = None
             if self._line is None and self._fault is None:
                 try:
                     self._line = self._make()
@@ -175,6 +181,18 @@ class _Once:
                 raise _again(self._fault)
             assert self._line is not None
             return self._line
+
+
+def _proxy(endpoint: Endpoint) -> paramiko.ProxyCommand:
+    try:
+        return paramiko.ProxyCommand(endpoint.proxy_command)
+    except OSError as error:
+        raise Unreachable(
+            f"cannot reach {endpoint.label}: its ProxyCommand does not start ({error.strerror})",
+            host=endpoint.label,
+            said=endpoint.proxy_command,
+            remedy="correct ProxyCommand in ~/.ssh/config",
+        ) from error
 
 
 def _again(fault: ToolError) -> ToolError:

@@ -177,16 +177,22 @@ def log_in(
         if not keys:
             raise _no_key(endpoint, faults)
         if fly is not None and len(keys) == 1:
-            try:
-                return fly(keys[0].key)
-            except TimeoutError:
-                raise _no_answer(endpoint) from None
+            return _take_off(fly, endpoint, keys[0])
         refused: list[str] = []
         for identity in keys:
             if _try(transport, endpoint, identity, refused):
                 return None
             refused.append(str(identity))
         raise _refused(endpoint, refused, faults)
+
+
+def _take_off(fly: Fly, endpoint: Endpoint, identity: Identity) -> paramiko.Channel | None:
+    try:
+        return fly(identity.key)
+    except TimeoutError:
+        raise _no_answer(endpoint) from None
+    except (paramiko.SSHException, OSError, EOFError) as error:
+        raise _cannot_sign(endpoint, identity, error) from error
 
 
 def _try(
@@ -215,14 +221,24 @@ def _try(
             f"a key is not enough there ({trouble})",
             "allow this user keys alone (AuthenticationMethods in its sshd_config)",
         )
-    if not transport.is_active():
-        raise _login_fault(
-            endpoint,
-            f"the server closed the line (tried {', '.join((*refused, str(identity)))})",
-            "too many keys (MaxAuthTries)? name one: key_file: in the inventory."
-            " On the host: journalctl -u ssh -n 20",
-        )
-    return False
+    if transport.is_active():
+        return False
+    if trouble is not None and not isinstance(trouble, EOFError | OSError):
+        raise _cannot_sign(endpoint, identity, trouble)
+    raise _login_fault(
+        endpoint,
+        f"the server closed the line (tried {', '.join((*refused, str(identity)))})",
+        "too many keys (MaxAuthTries)? name one: key_file: in the inventory."
+        " On the host: journalctl -u ssh -n 20",
+    )
+
+
+def _cannot_sign(endpoint: Endpoint, identity: Identity, error: Exception) -> Unreachable:
+    return _login_fault(
+        endpoint,
+        f"{identity} does not sign ({str(error) or type(error).__name__})",
+        "see ssh-add -l, or try the key with ssh itself: ssh -v",
+    )
 
 
 def _login_fault(endpoint: Endpoint, why: str, remedy: str) -> Unreachable:

@@ -77,6 +77,13 @@ def test_socket_holds_no_packet_back_and_notices_a_dead_peer(sshd: Sshd) -> None
         assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 45_000
 
 
+def test_first_command_is_never_sent_twice_however_short_it_is(sshd: Sshd) -> None:
+    for _ in range(15):
+        with reach(sshd.host(), sshd.known_hosts) as remote:
+            remote.read(":", seconds=60)
+            assert remote.traffic().connections == 1
+
+
 @pytest.mark.parametrize("one_flight", [True, False])
 def test_first_command_gets_its_input_and_its_exit_code(sshd: Sshd, one_flight: bool) -> None:
     with reach(sshd.host(), sshd.known_hosts, one_flight=one_flight) as remote:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -171,6 +172,21 @@ def test_certificate_of_another_authority_is_refused(
         ask(sshd.host(), known, accept_new=True)
 
 
+@pytest.mark.parametrize("revoked", ["authority", "host_key"])
+def test_revoked_authority_or_key_makes_a_certificate_void(
+    make_sshd: MakeSshd, authority: Path, known: Path, tmp_path: Path, revoked: str
+) -> None:
+    host_key = keys.make_key(tmp_path / "host_key")
+    certificate = keys.sign_host(authority, host_key, "127.0.0.1")
+    sshd = make_sshd(f"HostCertificate={certificate}", host_key=host_key)
+    known.write_text(
+        f"@cert-authority {name(sshd)} {keys.public(authority)}\n"
+        f"@revoked * {keys.public(tmp_path / revoked)}\n"
+    )
+    with pytest.raises(Unreachable, match="revoked"):
+        ask(sshd.host(), known)
+
+
 def test_certificate_of_a_user_is_no_certificate_of_a_host(tmp_path: Path, authority: Path) -> None:
     from bringup.edge.ssh_certificates import fault_of
 
@@ -178,7 +194,7 @@ def test_certificate_of_a_user_is_no_certificate_of_a_host(tmp_path: Path, autho
     kind, text = keys.sign_user(authority, key, "h1").read_text().split()[:2]
     (line,) = read_lines(f"h1 {kind} {text}", "file")
     (signer,) = read_lines(f"h1 {keys.public(authority)}", "file")
-    why = fault_of(kind, line.key.blob, "h1", {signer.key.blob}, ssh_keys.wall_clock())
+    why = fault_of(line.key, "h1", authorities={signer.key.blob}, revoked=set(), now=time.time())
     assert why == "it offers a user's certificate"
 
 
