@@ -9,9 +9,10 @@ from .core.document import digest, plain
 from .core.errors import ToolError
 from .core.event import Event
 from .core.facts import Facts, Probe
-from .core.host import Host
+from .core.host import Deployment, Host
 from .core.outcome import Ended
 from .core.plan import Plan, plan_steps
+from .core.rules import World
 from .core.steps import Step, Write
 from .core.words import HostPath
 from .decide import Design, Part, design
@@ -24,6 +25,7 @@ from .flow_gather import gather
 from .flow_types import Order, Tools
 from .probes import ALL
 from .probes.scope import Scope, questions, scope_of
+from .rules import ports
 from .steps.file import file_step, text_file
 
 
@@ -49,10 +51,19 @@ def probes_of(order: Order) -> Callable[[Host], tuple[Probe[Any], ...]]:
 
     def ask(host: Host) -> tuple[Probe[Any], ...]:
         deployment = order.deployments.get(host.name)
-        scope = scope_of(deployment, deep=order.deep) if deployment else Scope(deep=order.deep)
-        return questions(scope)
+        if deployment is None:
+            return questions(Scope(deep=order.deep))
+        return questions(_scope(order, deployment, host))
 
     return ask
+
+
+def _scope(order: Order, deployment: Deployment, host: Host) -> Scope:
+    """Return what a deployment adds; the ports of peers are tried only when asked to look deep."""
+    worlds = (World(host, Facts(), None, deployment, r) for r in deployment.roles_of(host.name))
+    taken = [port for world in worlds for port in ports.planned(world).values()]
+    reach = ports.peers(deployment, host.name, order.inventory.hosts) if order.deep else ()
+    return scope_of(deployment, ports=taken, reach=reach, deep=order.deep)
 
 
 def needed(order: Order) -> tuple[Host, ...]:
