@@ -23,6 +23,8 @@ PACKAGES = {
     "zstd": "zstd",
     "skopeo": "skopeo",
     "docker-registry": "docker-registry",
+    "podman": "podman",
+    "buildah": "buildah",
     "etcd": "etcd-server",
     "etcdctl": "etcd-client",
     "nats-server": "nats-server",

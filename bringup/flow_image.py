@@ -45,7 +45,7 @@ def check(
     `flags` maps each deployment of this image to the flags that its engine version lacks.
     """
     recipe, target = image.recipe, target_of(image.recipe)
-    listen(Event("", "check", f"asking pip for {len(recipe.packages)} pins"))
+    listen(Event("controller", "check", f"asking pip for {len(recipe.packages)} pins"))
     held = {
         recipe.engine.name: recipe.engine.version,
         **{pin.name: pin.version for pin in recipe.constraints},
@@ -134,6 +134,7 @@ def build(image: ImageFolder, order: Order) -> Built:
     needed, why, _ = foresee(image, order.engine)
     if not needed and not order.force:
         return _unchanged(image, order, why)
+    why = why if needed else "it was asked for, although nothing changed"
     findings = check(image, index=order.index, flags=order.flags, listen=order.listen)
     refuse(image.recipe.name, findings)
     started, began = order.moment(), time.monotonic()

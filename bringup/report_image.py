@@ -84,12 +84,16 @@ def shipped_view(rows: Iterable[tuple[Route, str, int, float]]) -> RenderableTyp
 
 def history_view(name: str, records: Iterable[Record], current: str) -> RenderableType:
     """Return the builds of an image, newest first; ● marks the one its name stands for."""
-    table = Table("", "built", "image", "base", "pins", "by", "on", box=None, padding=(0, 2))
+    table = Table("", box=None, padding=(0, 1))
+    for column in ("built", "image", "by", "on"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("base", overflow="fold")
+    table.add_column("pins", overflow="fold")
     for record in records:
         mark = "●" if record.id == current else ""
         table.add_row(
-            mark, record.at, record.id.removeprefix("sha256:")[:12], record.base,
-            " ".join(record.pins[:2]), record.by, record.where,
+            mark, record.at, record.id.removeprefix("sha256:")[:12], record.by, record.where,
+            record.base, " ".join(record.pins[:2]),
         )  # fmt: skip
     return Group(Text(name, "bold"), table)
 

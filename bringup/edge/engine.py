@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -138,7 +138,7 @@ class Engine:
     def builder(self) -> Builder:
         """Return the best builder that is there: BuildKit, classic, podman's."""
         if not self.is_docker:
-            return Builder.BUILDAH if "buildah" in self.words[0] else Builder.PODMAN
+            return Builder.PODMAN
         if self.run("buildx", "version", seconds=30).exit == 0:
             return Builder.BUILDKIT
         version = self.version("Client")
@@ -187,13 +187,18 @@ class Engine:
     ) -> Result:
         """Podman and buildah read no tar from standard input: unpack it, build, clean up."""
         folder = self.make_folder()
+        # A chroot needs no runtime that agrees with the host's control groups, but has its network.
+        isolation = "oci" if "--network" in options and "host" not in options else "chroot"
         try:
             unpacked = self.remote.run(Run(("tar", "-x", "-C", folder), 600, input=context))
             if unpacked.exit != 0:
                 return unpacked
-            verb = "bud" if builder is Builder.BUILDAH else "build"
-            return self.run(
-                verb, "--isolation", "chroot", "--pull=never", "--format", "docker",
+            program, verb = (
+                ("buildah", "bud") if builder is Builder.BUILDAH else ("podman", "build")
+            )
+            same_store = replace(self, words=(program, *self.words[1:]))
+            return same_store.run(
+                verb, "--isolation", isolation, "--pull=never", "--format", "docker",
                 *options, folder, seconds=seconds, on_line=on_line,
             )  # fmt: skip
         finally:

@@ -47,10 +47,15 @@ def _image(item: Mapping[str, Any]) -> ImageFacts:
         layers=tuple((item.get("RootFS") or {}).get("Layers") or ()),
         labels={str(k): str(v) for k, v in (config.get("Labels") or {}).items()},
         size=int(item.get("Size") or 0),
-        tags=tuple(sorted(item.get("RepoTags") or ())),
+        tags=tuple(sorted(_plain(tag) for tag in item.get("RepoTags") or ())),
         digests=tuple(sorted(item.get("RepoDigests") or ())),
         created=str(item.get("Created") or ""),
     )
+
+
+def _plain(tag: str) -> str:
+    """Podman writes localhost/ before names without a registry."""
+    return tag.removeprefix("localhost/")
 
 
 def _full(identity: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _BUILDKIT = re.compile(r"#\d+ (?:[\d.]+ )?")
 
 _REMEDIES = (
-    (r"the base moved", "bringup image.rebase {name} shows what the new base changed"),
+    (r"the base moved", "bringup image.rebase {name} --to {base} shows what the new base changed"),
     (r"o space left", "free space for the engine (docker system df), then build again"),
     (
         r"pull access denied|manifest unknown|> \[internal\] load metadata|image not known"
