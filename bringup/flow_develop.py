@@ -30,6 +30,8 @@ PACKAGES = {
     "nats-server": "nats-server",
     "dash": "dash",
     "sudo": "sudo",
+    "pgrep": "procps",
+    "xz": "xz-utils",
     "kubectl": "kubernetes-client",
 }
 """A program that tests run, and the Debian package that brings it."""
