@@ -10,7 +10,7 @@ from .core.host import Deployment, Host, Inventory, Role, Scalar
 from .core.kinds import kind_for
 from .core.knobs import Decision
 from .core.reading import value_of
-from .core.rules import Finding, Joint, World, judge
+from .core.rules import Finding, Joint, Status, World, judge
 from .engines import ENGINES
 from .engines import front as fronts
 from .engines.derive import address_of
@@ -24,6 +24,12 @@ from .rules import deployment as across_hosts
 
 RULES = (*fallbacks.ROWS, *advice.ROWS)
 JOINT_RULES = (*across_hosts.ROWS, *pairs.ROWS)
+
+TOLD_BY = {
+    "JIT-01": ("vllm-without-nvcc", "sglang-without-nvcc", "kimi-k3-needs-nvcc"),
+    "GPU-23": ("model-fits",),
+}
+"""Checks of a bare host, and the rules that tell the same fact of what is to run there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +159,7 @@ def _front(
     world = replace(joint.worlds[host.name], role=fronts.role_of(deployment, host.name))
     decisions = settled(world, (), operator)
     spec = fronts.front(deployment, world, workers, decisions, peers=_peers(joint))
-    return [Part(world, spec, _at(host.name, fronts.check(spec, deployment)))]
+    return [Part(world, spec, _at(host.name, fronts.check(spec, deployment, workers)))]
 
 
 def _spec(joint: Joint, role: Role, host: str, operator: Mapping[str, Scalar]) -> Spec:
@@ -198,6 +204,8 @@ def _part(
 
 
 def _checked(findings: Iterable[Finding], parts: Iterable[Part]) -> tuple[Finding, ...]:
-    """Return the findings with those on each rendered command line, each finding once."""
+    """Return the findings with those on each rendered command line, each fact once."""
     everything = [*findings, *(f for part in parts for f in part.findings)]
-    return tuple({(f.id, f.host, f.evidence): f for f in everything}.values())
+    known = {f.id for f in everything if f.status is not Status.UNKNOWN}
+    once = (f for f in everything if known.isdisjoint(TOLD_BY.get(f.id, ())))
+    return tuple({(f.id, f.host, f.evidence): f for f in once}.values())

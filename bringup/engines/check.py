@@ -75,7 +75,8 @@ class Dialect:
     """How an engine's parser differs from plain argparse, and which variables are its own.
 
     `loose` flags take words beyond their listed choices, or in any case. `choices` replace listed
-    ones. `prefixes` are those of variables that only this engine reads.
+    ones. `lacks` are listed flags that this program's parser leaves out. `prefixes` are those of
+    variables that only this engine reads.
     """
 
     packages: tuple[str, ...]
@@ -83,6 +84,7 @@ class Dialect:
     spelling: Callable[[str], tuple[str, str | None]] = strict
     loose: frozenset[str] = frozenset()
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    lacks: frozenset[str] = frozenset()
     abbreviates: bool = True
     repeats: frozenset[str] = frozenset()  # flags that add up when given again
 
@@ -126,6 +128,10 @@ def _versions(held: tuple[Held, ...]) -> Iterator[Finding]:
 def _flag(given: Given, held: tuple[Held, ...], dialect: Dialect) -> Iterator[Finding]:
     if not given.name:
         yield _found("flag-extra-value", f"{given.value!r} belongs to no flag", "remove it")
+        return
+    if given.name in dialect.lacks:
+        said = f"{given.name} is a flag of `{held[-1].package} serve`, not of {held[0].package}"
+        yield _found("flag-unknown", said, "remove it; the frontend serves HTTP")
         return
     lists = [schema for package in held for schema in package.lists]
     flag = next((s.flags[given.name] for s in reversed(lists) if given.name in s.flags), None)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from ..core.host import Deployment, Host, Mode, Role
-from ..core.rules import Finding, World
+from ..core.rules import Finding, Level, Status, World
 from ..core.words import Secret
 from .build import Piece, assemble
 from .check import Dialect, findings
@@ -27,6 +27,7 @@ DIALECTS = {
     FRONTEND: Dialect(("dynamo.frontend",), prefixes=("DYN_",)),
 }
 ROUTER_VERSION = "0.1.17"
+PORTS = "docs/engines.md#addresses-and-ports"
 
 
 def kind_of(deployment: Deployment) -> str:
@@ -118,9 +119,15 @@ def _workers(
     workers: tuple[Spec, ...], peers: Mapping[str, str], said: tuple[str, ...]
 ) -> Iterator[Piece]:
     for mode, flag in ((Mode.PREFILL, "--prefill"), (Mode.DECODE, "--decode")):
-        for spec in (s for s in workers if s.mode is mode):
+        for spec in (s for s in workers if s.mode is mode and _leads(s)):
             address = peers.get(spec.host, spec.host)
             yield Piece(flag, f"http://{address}:{spec.ports['port']}", said)
+
+
+def _leads(spec: Spec) -> bool:
+    """Return whether a spec is of rank 0: ranks above it serve no clients."""
+    rank = spec.decisions.get("node_rank")
+    return rank is None or int(rank.value) == 0
 
 
 def _frontend(
@@ -138,7 +145,21 @@ def _frontend(
     return assemble((text(decisions, "python"), "-m", FRONTEND), [*pieces, *services(deployment)])
 
 
-def check(spec: Spec, deployment: Deployment) -> tuple[Finding, ...]:
-    """Return what the front's version would refuse in its command line."""
+def check(spec: Spec, deployment: Deployment, workers: Iterable[Spec] = ()) -> tuple[Finding, ...]:
+    """Return what the front's version would refuse, and which workers are in its way."""
     versions = {ROUTER: ROUTER_VERSION, FRONTEND: deployment.image.dynamo_version}
-    return findings(spec.command, {spec.engine: versions[spec.engine]}, DIALECTS[spec.engine])
+    found = findings(spec.command, {spec.engine: versions[spec.engine]}, DIALECTS[spec.engine])
+    return (*found, *_taken(spec, workers))
+
+
+def _taken(spec: Spec, workers: Iterable[Spec]) -> Iterator[Finding]:
+    """Yield workers of the same host that somebody gave the front's port."""
+    port = spec.ports["http_port"]
+    here = (w for w in workers if w.host == spec.host)
+    for role, knob in ((w.role, k) for w in here for k, taken in w.ports.items() if taken == port):
+        yield Finding(
+            "front-port-taken", "The front and a worker listen on different ports", Status.FAIL,
+            Level.BLOCK, "", (f"{knob} of {role} is {port}, the port of the {spec.role}",),
+            "the second one dies on a taken port",
+            f"leave {knob} of {role} out, or give services.frontend another port", PORTS,
+        )  # fmt: skip

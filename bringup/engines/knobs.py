@@ -14,6 +14,7 @@ from ..core.knobs import Knob, largest, smallest
 SGLANG = ("dynamo.sglang",)
 VLLM = ("vllm", "dynamo.vllm")
 DYNAMO = ("dynamo.sglang", "dynamo.vllm")
+HTTP = ("dynamo.sglang", "vllm")  # those that take the flags of the engine's HTTP server
 
 START = (
     Knob("ready_timeout_s", int, 600, "longest wait for the worker to serve", "s", largest),
@@ -119,7 +120,8 @@ TRANSFER = (
 )  # fmt: skip
 
 NETWORK = (
-    Knob("port", int, None, "the worker's own HTTP port; unset: the engine's default"),
+    Knob("port", int, None, "the worker's own HTTP port; unset: the engine's default",
+         engines=HTTP),
     Knob("listen_address", str, None, "address the HTTP port listens on; unset: the engine's"),
     Knob("advertise_host", str, None, "address others reach this host at; unset: the inventory's"),
     Knob("system_port", int, 8081, "health and metrics of a Dynamo worker", engines=DYNAMO),
@@ -132,7 +134,8 @@ NETWORK = (
     Knob("event_plane", str, None, "how events travel", engines=DYNAMO, choices=("zmq", "nats")),
     Knob("http_port", int, 8000, "the frontend's or router's HTTP port"),
     Knob("reasoning_parser", str, None, "how thinking is told from the answer"),
-    Knob("tool_call_parser", str, None, "how tool calls are read"),
+    Knob("tool_call_parser", str, None, "how tool calls are read",
+         engines=HTTP),
     Knob("dynamo_tool_call_parser", str, None, "tool calls read by Dynamo instead",
          engines=DYNAMO),
     Knob("dynamo_reasoning_parser", str, None, "thinking told apart by Dynamo", engines=DYNAMO),

@@ -82,6 +82,16 @@ def variable(name: str, pattern: str) -> Test:
     return test
 
 
+def variable_above(name: str, most: int) -> Test:
+    """See a variable that holds a number above `most`."""
+
+    def test(words: Words) -> tuple[str, ...]:
+        text = words.variable(name) or ""
+        return (f"{name}={text}",) if text.isdecimal() and int(text) > most else ()
+
+    return test
+
+
 def every(*tests: Test) -> Test:
     """See what all tests see, or nothing."""
 
@@ -176,6 +186,10 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk("nccl-device-by-prefix", "", variable("NCCL_IB_HCA", r"^[^=^]"), Level.WARN,
           "NCCL matches device names by prefix", "mlx5_1 also takes mlx5_10 to mlx5_19",
           "start the list with =, or leave it out: it is computed on each host", DEVICES),
+    Quirk("system-port-too-high", "", variable_above("DYN_SYSTEM_PORT", 32767), Level.BLOCK,
+          "Dynamo reads its system port as a 16-bit signed number",
+          "a port above 32767 ends the worker at start, in Dynamo 1.3.0.post1 and 1.6.1",
+          "set system_port to 32767 or less", "docs/engines.md#addresses-and-ports"),
     Quirk("hierarchical-cache-in-decode", "sglang", every(DECODE, HICACHE), Level.BLOCK,
           "A decode worker has no hierarchical cache",
           "decode mode turns the radix cache off, which the hierarchical cache needs (ValueError)",
@@ -245,11 +259,6 @@ QUIRKS: tuple[Quirk, ...] = (
           "The bootstrap port is random", "dynamo.sglang takes a free port unless told one; "
           "a firewall cannot be opened for it", "set bootstrap_port", DISAGGREGATION),
     Quirk("two-tool-call-parsers", "dynamo.sglang",
-          every(has("--tool-call-parser"), has("--dyn-tool-call-parser")), Level.BLOCK,
-          "Tool calls are read twice", "setting both parsers is an error",
-          "keep one: tool_call_parser or dynamo_tool_call_parser",
-          "docs/engines.md#etcd-nats-and-the-frontend"),
-    Quirk("two-tool-call-parsers", "dynamo.vllm",
           every(has("--tool-call-parser"), has("--dyn-tool-call-parser")), Level.BLOCK,
           "Tool calls are read twice", "setting both parsers is an error",
           "keep one: tool_call_parser or dynamo_tool_call_parser",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..core.errors import UsageError
 from ..core.host import Scalar
 from ..core.knobs import Decision, Opinion, Rank, settle
+from ..core.nearest import did_you_mean
 from ..core.rules import Finding, World
-from .knobs import knobs_of
+from .knobs import KNOBS, knobs_of
 
 
 def opinions(
@@ -47,9 +49,19 @@ def settled(
     engine = world.deployment.engine if world.deployment else ""
     known = knobs_of(engine)
     lenient = (Rank.KIND, Rank.HOST, Rank.RULE)
-    kept = (
-        opinion
-        for opinion in opinions(world, findings, operator)
-        if opinion.knob in known or opinion.rank not in lenient
-    )
+    kept = []
+    for opinion in opinions(world, findings, operator):
+        if opinion.knob in known:
+            kept.append(opinion)
+        elif opinion.rank not in lenient:
+            raise _lacking(opinion, engine, known)
     return settle(known, kept)
+
+
+def _lacking(opinion: Opinion, engine: str, known: Iterable[str]) -> UsageError:
+    """Tell a knob of other engines from a word that is no knob."""
+    knob = KNOBS.get(opinion.knob)
+    whose = f"; it is for {' and '.join(knob.engines)}" if knob is not None else ""
+    near = did_you_mean(opinion.knob, known)
+    said = f"cannot set {opinion.knob!r}: no such knob of {engine}{whose}{near}"
+    return UsageError(f"{said} (said {opinion.by})", remedy="bringup explain KNOB tells of each")

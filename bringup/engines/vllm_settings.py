@@ -79,6 +79,24 @@ LOOSE = frozenset({
 })  # fmt: skip
 """Flags whose listed choices vLLM itself checks later, more freely (any case, `auto`)."""
 
+_SERVER = (
+    "allow-credentials allowed-headers allowed-methods allowed-origins api-key api-server-count "
+    "chat-template chat-template-content-format default-chat-template-kwargs "
+    "disable-access-log-for-endpoints disable-fastapi-docs disable-uvicorn-access-log "
+    "enable-auto-tool-choice enable-force-include-usage enable-log-deltas enable-log-outputs "
+    "enable-offline-docs enable-prompt-tokens-details enable-request-id-headers "
+    "enable-server-load-tracking enable-ssl-refresh enable-tokenizer-info-endpoint grpc "
+    "h11-max-header-count h11-max-incomplete-event-size host log-config-file log-error-stack "
+    "lora-modules max-log-len middleware port response-role return-tokens-as-token-ids root-path "
+    "ssl-ca-certs ssl-cert-reqs ssl-certfile ssl-ciphers ssl-keyfile tokens-only tool-call-parser "
+    "tool-parser-plugin tool-server trust-request-chat-template uds uvicorn-log-level"
+)
+SERVER = frozenset(f"--{name}" for name in _SERVER.split())
+"""Flags of vLLM's HTTP server, which `vllm serve` starts and dynamo.vllm does not.
+
+dynamo.vllm's parser takes the engine's own flags alone (``AsyncEngineArgs``; wheel 1.6.1).
+"""
+
 
 def dialect(*packages: str) -> Dialect:
     """Return how vLLM's parser reads: `_` for `-`, dotted JSON keys, ``-O3``, no short forms."""
@@ -87,6 +105,7 @@ def dialect(*packages: str) -> Dialect:
         prefixes=("VLLM_", "DYN_") if len(packages) > 1 else ("VLLM_",),
         spelling=flexible,
         loose=LOOSE,
+        lacks=SERVER if len(packages) > 1 else frozenset(),
         abbreviates=False,
     )
 

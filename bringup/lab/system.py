@@ -229,9 +229,14 @@ def _model(model: ModelFolder) -> Iterator[tuple[str, Entry]]:
         "architectures": [model.architecture], "model_type": model.model_type,
         "torch_dtype": "bfloat16", **model.config,
     }  # fmt: skip
+    words = model.config.get("vocab_size")
+    generation = {
+        "eos_token_id": words - 1 if isinstance(words, int) else 0,  # frontends list none without
+        "max_length": model.config.get("max_position_embeddings", 0),
+    }
     texts = {
         "config.json": config,
-        "generation_config.json": {"max_length": model.config.get("max_position_embeddings", 0)},
+        "generation_config.json": generation,
         "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizer"},
         "model.safetensors.index.json": index,
     }  # fmt: skip

@@ -11,7 +11,7 @@ from ..core.rules import Joint, Level, Row, Seen, Status, failed, passed, unknow
 from ..probes.gpu import Gpus
 from ..probes.infiniband import InfiniBand
 from ..probes.model import ModelFolder
-from .where import VLLM, crosses_hosts, is_pair, sides
+from .where import SGLANG, VLLM, crosses_hosts, is_pair, sides
 
 PAIRS = "docs/engines.md#pairs"
 
@@ -149,6 +149,19 @@ def _side_channels(joint: Joint, one: Role, other: Role, host: str) -> Iterator[
         yield f"{host}: side channels {low} and {high} are less than {span} apart"
 
 
+def _bootstraps(joint: Joint) -> Seen | None:
+    """One host holds one SGLang prefill worker: each listens on the bootstrap port."""
+    if joint.deployment.engine != SGLANG:
+        return None
+    prefill = [role for role in joint.deployment.roles if role.mode is Mode.PREFILL]
+    shared = {
+        host: f"{host}: {one.name} and {other.name} are both prefill"
+        for one, other in combinations(prefill, 2)
+        for host in sorted(set(one.hosts) & set(other.hosts))
+    }
+    return failed(*shared.values()) if shared else None
+
+
 def _hosts_alike(joint: Joint) -> Seen | None:
     """The hosts of one worker hold the same GPUs."""
     unlike = []
@@ -209,6 +222,10 @@ ROWS: tuple[Row[Joint], ...] = (
     Row("ports-apart", "Roles of one host listen on different ports", _ports_apart,
         "the second worker dies on a taken port; a side channel takes one port a copy",
         "docs/engines.md#addresses-and-ports", "leave the ports out: they are computed"),
+    Row("bootstrap-apart", "One SGLang prefill worker on a host", _bootstraps,
+        "a prefill worker listens on the bootstrap port, which all roles name alike: the second "
+        "one on a host dies on it", "docs/engines.md#addresses-and-ports",
+        "give each prefill worker a host of its own, or make one worker of all these GPUs"),
     Row("worker-hosts-alike", "Hosts of one worker are alike", _hosts_alike,
         "one worker cuts layers evenly over all its GPUs", PAIRS,
         "put hosts with the same GPUs into one worker"),

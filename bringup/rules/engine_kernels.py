@@ -7,7 +7,7 @@ from ..core.reading import Absent, Known, Unknown, evidence_of
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, unknown, warned
 from ..core.version import at_least
 from .checks_jit import PARTS
-from .toolchain import packages
+from .toolchain import driver_cuda, packages
 from .where import SGLANG, VLLM, for_worker, is_kimi_k3, toolkit_floor, usable_nvcc
 
 NO_NVCC = "docs/engines.md#no-cuda-compiler-where-the-engine-runs"
@@ -20,8 +20,9 @@ LOOK_INSIDE = (
 
 
 def _install(world: World) -> str:
-    floor = toolkit_floor(world)
-    return f"{INSTALL}, {floor} or later" if floor else INSTALL
+    floor, cuda = toolkit_floor(world), driver_cuda(world)
+    fits = f" (the toolkit package alone; {cuda} fits this driver)" if cuda else ""
+    return (f"{INSTALL}, {floor} or later" if floor else INSTALL) + fits
 
 
 def _fp8_experts(deployment: Deployment) -> dict[str, Scalar]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import replace
 
 from ..core.host import Deployment, Role, Scalar
 from ..core.reading import Known, Unknown
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, unknown, warned
 from ..core.version import at_least
+from ..engines import front
+from ..engines.knobs import knobs_of
 from ..probes.gpu import Gpus
 from ..probes.infiniband import Hca, InfiniBand
 from .where import (
@@ -108,27 +111,30 @@ def _layout(_world: World, deployment: Deployment, role: Role) -> Seen | None:
 def _same_host(world: World, deployment: Deployment, role: Role) -> Seen | None:
     """Give each worker of this host its own ports, apart by more than its copies need."""
     roles = deployment.roles_of(world.host.name)
-    if len(roles) < 2:
+    beside = front.ROUTER if _holds_router(world, deployment) else ""
+    if len(roles) < 2 and not beside:
         return None
     over_nvlink = shares_host(deployment, role, world.host.name) and not crosses_hosts(deployment)
     if over_nvlink and (pinned := _pinned(world)):
         return failed(*pinned, remedy="remove ucx_tls and ucx_net_devices for this host")
     place = [other.name for other in roles].index(role.name)
-    copies = max(8, number(world, "data_parallel", 1))
+    copies = max(8, *(number(replace(world, role=r), "data_parallel", 1) for r in roles))
     choices: dict[str, Scalar] = {"port": 8100 + 100 * place, "system_port": 8081 + place}
     if deployment.engine in VLLM:
         choices["side_channel_port"] = 5600 + copies * place
     if deployment.in_container and over_nvlink:
         choices["share_pid"] = True
-    evidence = f"{world.host.name} holds {' and '.join(other.name for other in roles)}"
-    return Seen(Status.PASS, (evidence,), _known(choices, deployment))
+    held = [*(other.name for other in roles), *([beside] if beside else [])]
+    known = knobs_of(deployment.engine)
+    choices = {knob: value for knob, value in choices.items() if knob in known}
+    return Seen(Status.PASS, (f"{world.host.name} holds {' and '.join(held)}",), choices)
 
 
-def _known(choices: dict[str, Scalar], deployment: Deployment) -> dict[str, Scalar]:
-    """Leave out what the engine has no use for."""
-    if deployment.engine not in DYNAMO:
-        choices.pop("system_port", None)
-    return choices
+def _holds_router(world: World, deployment: Deployment) -> bool:
+    """Return whether this host may be the router's place: its port is the worker's default."""
+    if front.kind_of(deployment) != front.ROUTER:
+        return False
+    return bool(front.place_of(deployment, {world.host.name: world.host}))
 
 
 def _pinned(world: World) -> list[str]:

@@ -67,6 +67,23 @@ def _image(world: World) -> str:
     return seen.value.id[:19] if isinstance(seen, Known) else ""
 
 
+def _images(joint: Joint) -> Seen:
+    """Compare IDs; hosts whose engines count IDs otherwise may share a registry's digest."""
+    stored = [world.facts[StoredImage] for world in joint.worlds.values()]
+    digests = [
+        {one.rpartition("@")[2] for one in (*seen.value.digests, seen.value.id)}
+        for seen in stored
+        if isinstance(seen, Known)
+    ]
+    said = told_by(joint, _image)
+    shared = set.intersection(*digests) if len(digests) == len(stored) > 1 else set()
+    return (
+        passed(f"{min(shared)[:19]} on {' '.join(said)}")
+        if shared
+        else compared(joint, said, "the image")
+    )
+
+
 def _ports(joint: Joint) -> Seen:
     """Join what the hosts met on each other's ports; the test is opt-in."""
     readings = {name: world.facts[Reach] for name, world in sorted(joint.worlds.items())}
@@ -150,10 +167,10 @@ ROWS: tuple[Row[Joint], ...] = (
         "compare names and sizes: ls -l MODEL on both; then rsync -a --partial from one",
     ),
     Row(
-        "pair-image", "All hosts run the same image", same("the image", _image),
+        "pair-image", "All hosts hold the same image", _images,
         "two images under one tag fail in ways that look like network faults",
         "https://github.com/sparkrun/sparkrun/issues/67",
-        "build once and carry it to every host by digest: bringup image", SOFT,
+        "carry one image to all of them by digest: bringup image.ship NAME --host HOSTS",
     ),
     Row(
         "pair-ports", "Hosts reach each other's ports", _ports,

@@ -8,7 +8,7 @@ from ..core.facts import Facts
 from ..core.host import Deployment, Host, Mode, Role
 from ..core.rules import World
 from ..engines.collect import engines
-from ..engines.knobs import KNOBS
+from ..engines.knobs import KNOBS, knobs_of
 from . import where
 
 
@@ -23,7 +23,7 @@ def planned(world: World) -> dict[str, int]:
 
 def _listening(deployment: Deployment, role: Role) -> tuple[str, ...]:
     is_pair = role.mode is not Mode.AGGREGATED
-    knobs = ["port"]
+    knobs = ["port"] if "port" in knobs_of(deployment.engine) else []
     if deployment.engine in where.DYNAMO:
         knobs += ["system_port", "rpc_port"]
     if is_pair and role.mode is Mode.PREFILL and "sglang" in deployment.engine:

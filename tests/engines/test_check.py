@@ -152,10 +152,12 @@ CASES = [
     Case("role flags of an older Dynamo", "dynamo.vllm",
          {"dynamo.vllm": "1.3.0.post1", "vllm": "0.23.0"}, ("--is-decode-worker",),
          "old-role-flags", WARN),
-    Case("tool calls read twice on vLLM", "dynamo.vllm",
-         {"dynamo.vllm": "1.6.1", "vllm": "0.31.0"},
-         ("--tool-call-parser", "a", "--dyn-tool-call-parser", "b"), "two-tool-call-parsers",
-         BLOCK),
+    Case("a flag of vLLM's HTTP server", "dynamo.vllm",
+         {"dynamo.vllm": "1.6.1", "vllm": "0.31.0"}, ("--tool-call-parser", "hermes"),
+         "flag-unknown", BLOCK, "a flag of `vllm serve`, not of dynamo.vllm"),
+    sglang("a system port beyond 16 bits", *DECODE, env={"DYN_SYSTEM_PORT": "40000"},
+           id="system-port-too-high", level=BLOCK, says="DYN_SYSTEM_PORT=40000", does="32767"),
+    sglang("the highest system port", *DECODE, env={"DYN_SYSTEM_PORT": "32767"}),
 ]  # fmt: skip
 
 

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from bringup.core.facts import Facts
 from bringup.core.host import Deployment, Inventory
+from bringup.core.reading import Known
 from bringup.core.rules import Level
 from bringup.core.words import Secret
 from bringup.decide import Design, design
 from bringup.engines.pair import agree
+from bringup.probes.containers import StoredImage
 
-from .situations import K3, PD1, PLACES, role
+from .situations import DP2, K3, PD1, PLACES, model, role
 
 HOSTS = {name: place.world(K3, K3.roles[0]).host for name, place in PLACES.items()}
 FACTS: dict[str, Facts] = {name: place.facts for name, place in PLACES.items()}
@@ -85,3 +87,28 @@ def test_what_a_check_says_is_of_its_host() -> None:
     wrong = role(K3, "decode", flags={"no-such-flag": None})
     found = designed(wrong, "b300-07")
     assert {f.host for f in found.findings if f.id == "flag-unknown"} == {"b300-07"}
+
+
+def test_hosts_with_unlike_images_are_blocked_before_anything_changes() -> None:
+    facts = {
+        name: own.replace(StoredImage, Known(StoredImage("sha256:" + letter * 64)))
+        for (name, own), letter in zip(FACTS.items(), "abc", strict=True)
+    }
+    inventory = Inventory("inventory", HOSTS, {}, {}, {"kimi-k3": K3})
+    for host in ("b300-04", "b300-07"):
+        found = design(inventory, HOSTS[host], K3, facts, {})
+        (pair,) = (f for f in found.findings if f.id == "pair-image")
+        assert pair.level is Level.BLOCK
+        assert pair.evidence == ("b300-04: sha256:aaaaaaaaaaaa", "b300-07: sha256:bbbbbbbbbbbb")
+
+
+def test_a_fact_is_told_once() -> None:
+    """The rule of what is to run says more than the check of the bare host."""
+    told = {f.id for f in designed(DP2, "b200-01").findings}
+    assert {"vllm-without-nvcc", "model-fits"} <= told
+    assert not told & {"JIT-01", "GPU-23"}
+
+
+def test_a_check_speaks_where_its_rule_knows_nothing() -> None:
+    told = {f.id for f in designed(model(DP2, weights_gib=None), "b200-01").findings}
+    assert {"model-fits", "GPU-23"} <= told

@@ -18,7 +18,7 @@ from bringup.engines.values import values
 from tests.conftest import Golden
 
 from .situations import DP2, K3, PD1, PLACES, role
-from .test_scripts import RENDERER, SHELLCHECK, made
+from .test_scripts import RENDERER, SHELLCHECK, made, rendered
 
 HOSTS: dict[str, Host] = {name: place.world(K3, K3.roles[0]).host for name, place in PLACES.items()}
 PEERS = {name: place.address for name, place in PLACES.items()}
@@ -61,6 +61,26 @@ def test_two_prefill_workers_are_two_words_for_the_router() -> None:
     spec, _ = standing(replace(PD1, roles=(*PD1.roles, second)), "b200-01")
     assert spec.command.argv.count("--prefill") == 2
     assert check(spec, PD1) == ()
+
+
+def test_the_router_leaves_out_hosts_that_serve_no_clients() -> None:
+    two = replace(PD1, roles=tuple(
+        replace(one, gpus=(), workers=((host, "b300-04"),))
+        for one, host in zip(PD1.roles, ("b200-01", "b300-07"), strict=True)
+    ))  # fmt: skip
+    lower = PLACES["b300-04"].world(two, two.roles[0])
+    second, _ = rendered(two, lower)
+    spec = front(two, lower, [*(made(two, r.name)[0] for r in two.roles), second],
+                 settled(lower, ()), peers=PEERS)  # fmt: skip
+    assert spec.command.argv.count("--prefill") == 1
+
+
+def test_a_worker_on_the_fronts_port_is_refused() -> None:
+    taken = replace(role(PD1, "prefill", knobs={"port": 8000}), name="taken")
+    spec, _ = standing(taken, "b200-01")
+    workers = [made(taken, one.name)[0] for one in taken.roles]
+    (found,) = check(spec, taken, workers)
+    assert found.evidence == ("port of prefill is 8000, the port of the router",)
 
 
 def test_the_frontend_has_no_gpu_and_no_rdma() -> None:

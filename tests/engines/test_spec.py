@@ -146,7 +146,7 @@ def test_an_operators_word_goes_over_a_rule_and_the_rule_still_shows() -> None:
 
 def test_a_knob_that_this_engine_lacks_is_an_error_in_a_role() -> None:
     wrong = role(DP2, "serve", knobs={"hicache_ratio": 3.0})
-    with pytest.raises(UsageError, match="hicache_ratio"):
+    with pytest.raises(UsageError, match=r"hicache_ratio.*; it is for dynamo\.sglang"):
         spec_of(wrong, world(wrong, "serve"))
 
 

@@ -12,6 +12,7 @@ from bringup.core.host import Deployment, Image
 from bringup.core.rules import Level, judge
 from bringup.engines import ENGINES
 from bringup.engines.engine import CommandLine
+from bringup.engines.knobs import knobs_of
 from bringup.engines.schema import Schema, dump, hold, parse, shipped
 from bringup.engines.settle import settled
 from bringup.engines.spec import specify
@@ -28,7 +29,11 @@ def with_versions(deployment: Deployment, engine: str, version: str) -> Deployme
     image = replace(
         deployment.image, engine_version=version, dynamo_version=DYNAMO_OF.get(version, "1.6.1")
     )
-    return replace(deployment, engine=engine, image=image)
+    roles = tuple(
+        replace(role, knobs={n: v for n, v in role.knobs.items() if n in knobs_of(engine)})
+        for role in deployment.roles
+    )
+    return replace(deployment, engine=engine, image=image, roles=roles)
 
 
 def line_of(deployment: Deployment, role: str) -> CommandLine:

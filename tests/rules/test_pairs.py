@@ -39,8 +39,8 @@ def firmware(version: str) -> InfiniBand:
     return InfiniBand((nic("mlx5_0", firmware=version),))
 
 
-def image(letter: str) -> StoredImage:
-    return StoredImage("sha256:" + letter * 64)
+def image(letter: str, *digests: str) -> StoredImage:
+    return StoredImage("sha256:" + letter * 64, digests=digests)
 
 
 FULL = ModelFolder("/m", files={"a.safetensors": 10}, sums={"config.json": "1"})
@@ -56,7 +56,11 @@ ALL = [
     ("pair-model", FULL, ELSEWHERE, "pass ok"),
     ("pair-model", FULL, SHORT, "fail block"),
     ("pair-model", FULL, None, "unknown note"),
-    ("pair-image", image("a"), image("b"), "fail warn"),
+    ("pair-image", image("a"), image("a"), "pass ok"),
+    ("pair-image", image("a"), image("b"), "fail block"),
+    ("pair-image", image("a"), image("b", "k3@sha256:c"), "fail block"),
+    ("pair-image", image("a", "r/k3@sha256:c"), image("b", "s/k3@sha256:c"), "pass ok"),
+    ("pair-image", image("a"), None, "unknown note"),
     ("pair-ports", Reach({"b:8998": "open"}), Reach({"a:8998": "refused"}), "pass ok"),
     ("pair-ports", Reach({"b:8998": "timeout"}), Reach({"a:8998": "open"}), "fail block"),
     ("pair-ports", Reach({"b:8998": "open"}), None, "unknown note"),
