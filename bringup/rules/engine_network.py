@@ -127,7 +127,8 @@ def _same_host(world: World, deployment: Deployment, role: Role) -> Seen | None:
     held = [*(other.name for other in roles), *([beside] if beside else [])]
     known = knobs_of(deployment.engine)
     choices = {knob: value for knob, value in choices.items() if knob in known}
-    return Seen(Status.PASS, (f"{world.host.name} holds {' and '.join(held)}",), choices)
+    held_by = f"{world.host.name} holds {', '.join(held[:-1])} and {held[-1]}"
+    return Seen(Status.PASS, (held_by,), choices)
 
 
 def _holds_router(world: World, deployment: Deployment) -> bool:

@@ -50,7 +50,7 @@ VENV=''
 #       overrules 915, said rule weights-take-time (15 GiB at 1 GiB/s, and 900 s to compile)
 #   VLLM_NIXL_SIDE_CHANNEL_PORT
 #       side_channel_port = 5608, said rule pair-on-one-host
-#       because b200-01 holds prefill and decode
+#       because b200-01 holds prefill, decode and vllm-router
 
 # worker RUNNER: hand the whole command to RUNNER (show, or what runs it)
 worker() {
