@@ -6,11 +6,12 @@ The same inputs give the same plan, so a saved plan can be compared with a fresh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from typing import Any
 
 from .document import digest, plain
+from .edits import original, settled
 from .knobs import Decision
 from .rules import Finding, Level, Verdict, verdict
 from .steps import Action, Observation, Observations, Push, Run, State, Step, Write
@@ -70,9 +71,25 @@ class Plan:
 
 
 def plan_steps(steps: tuple[Step, ...], observations: Observations) -> tuple[Planned, ...]:
-    """Return each step with its observation; one that was not observed is unknown."""
+    """Return each step with its observation; one that was not observed is unknown.
+
+    Raises Blocked where a file that a step would edit cannot be edited.
+    """
     missing = Observation(State.UNKNOWN, "", why="not observed")
-    return tuple(Planned(step, observations.get(step.id, missing)) for step in steps)
+    planned: list[Planned] = []
+    for step in steps:
+        one = Planned(*settled(step, observations.get(step.id, missing)))
+        planned.append(_following(one, planned))
+    return tuple(planned)
+
+
+def _following(one: Planned, before: list[Planned]) -> Planned:
+    """Turn a step that has nothing to do into a change where one that it follows is a change."""
+    leads = [p.step.title for p in before if p.is_change and p.step.id in one.step.follows]
+    if one.is_change or not leads:
+        return one
+    why = f"after: {', '.join(leads)}"
+    return Planned(one.step, replace(one.observation, state=State.CHANGE, why=why))
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -121,9 +138,10 @@ def difference(planned: Planned) -> str:
     """Return a unified diff of the file that a step would write, "" where there is none to show."""
     if planned.step.content is None or not planned.is_change:
         return ""
-    old = planned.observation.detail.splitlines(keepends=True)
+    seen = planned.observation
+    old = (original(seen.found, seen.detail) or seen.detail).splitlines(keepends=True)
     new = planned.step.content.splitlines(keepends=True)
     name = planned.step.id.removeprefix("file:")
-    standing = planned.observation.found not in ("", "absent")
+    standing = seen.found not in ("", "absent")
     lines = unified_diff(old, new, name if standing else "/dev/null", name)
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)

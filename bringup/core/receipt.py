@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from .document import plain
-from .plan import Plan
+from .plan import Plan, Planned
 
 SCHEMA = "bringup.receipt/1"
 
@@ -64,11 +64,16 @@ def blank(plan: Plan, *, operator: str, began: str) -> Receipt:
             Outcome.NOT_REACHED if planned.is_change else Outcome.SAME,
             found=planned.observation.found,
             wanted=planned.step.wanted,
-            before=planned.observation.detail if planned.step.content is not None else None,
+            before=_kept(planned),
         )
         for planned in plan.steps
     )
     return Receipt(plan.host, plan.digest, operator, began, "", steps)
+
+
+def _kept(planned: Planned) -> str | None:
+    keeps = planned.step.keeps or planned.step.content is not None
+    return planned.observation.detail if keeps else None
 
 
 def mark(receipt: Receipt, id: str, outcome: Outcome, *, seconds: float, tail: str = "") -> Receipt:  # noqa: A002

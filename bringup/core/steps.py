@@ -7,7 +7,7 @@ to be judged, and all observations travel in one trip.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
@@ -52,7 +52,12 @@ Action: TypeAlias = Run | Write | Push
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One wish. `before` is shown as the content now standing there when it differs."""
+    """One wish. `before` is shown as the content now standing there when it differs.
+
+    `edit` makes the new text of a file from the text that stands there ("" where it is absent); it
+    raises ValueError where it cannot (see `core.edits`). A step that `follows` others has something
+    to do whenever one of them has. With `keeps` the receipt keeps the observation's detail.
+    """
 
     id: str
     title: str
@@ -63,6 +68,9 @@ class Step:
     why: str = ""
     content: str | None = None  # text to diff against the observation's detail; None: no diff
     risk: str = "safe"  # safe · restarts a service · needs reboot · needs drain
+    edit: Callable[[str], str] | None = None
+    follows: tuple[str, ...] = ()
+    keeps: bool = False
 
     @property
     def ask(self) -> Ask:

@@ -10,7 +10,7 @@ from ..core.words import HostPath, quote
 
 # Prints "absent", or "KIND MODE SUM" and, where the sum is not the wanted one, the content: up to
 # 256 KiB, so that a diff can be shown without another trip.
-_OBSERVE = """
+OBSERVE = """
 f={path}
 if [ -L "$f" ]; then echo "link $(readlink "$f")"; exit 0; fi
 if [ ! -e "$f" ]; then echo absent; exit 0; fi
@@ -25,7 +25,7 @@ def file_step(write: Write, *, title: str = "", why: str = "") -> Step:
     """Return the step that makes a file so. Its content is shown as a diff unless it is secret."""
     sum_ = hashlib.sha256(write.content).hexdigest()
     owned = f" {write.owner}" if write.owner else ""
-    observe = _OBSERVE.format(
+    observe = OBSERVE.format(
         path=quote(write.path),
         stat=shlex.quote("%a" + (" %U:%G" if write.owner else "")),
         sum=sum_,

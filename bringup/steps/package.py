@@ -1,0 +1,174 @@
+"""Step kind: a package of the system, from the repositories that the host has.
+
+Nothing is installed that would remove another package or bring a driver along.
+"""
+
+from __future__ import annotations
+
+from ..core.steps import Run, Step
+from ..core.words import quote
+
+LOCK_S = 60
+"""Seconds to wait for another package manager to end."""
+
+DRIVERS = (
+    "nvidia-driver* nvidia-dkms* nvidia-kernel* nvidia-open* nvidia-headless* cuda-drivers* "
+    "linux-modules-nvidia* libnvidia-compute* kmod-nvidia* linux-image* kernel kernel-core"
+)
+
+# State, then the packages that an installation would bring, for the plan and for undo.
+_APT_OBSERVE = r"""
+p={name} v={version}
+s=$(dpkg-query -W -f '${{db:Status-Status}} ${{Version}}\n' "$p" 2>/dev/null | head -n 1)
+case $s in
+"installed "*) ;;
+"" | "not-installed "* | "config-files "*) echo absent
+  apt-get -s -q install --no-install-recommends "$p${{v:+=$v*}}" 2>/dev/null |
+    sed -n 's/^Inst \([^ ]*\).*/\1/p'
+  exit 0 ;;
+*) echo "broken: $s"; exit 0 ;;
+esac
+s=${{s#installed }}
+case $s in "$v" | "$v"[-+~]*) [ -z "$v" ] || s=$v ;; esac
+h=free
+[ -z "$(apt-mark showhold "$p" 2>/dev/null)" ] || h=held
+echo installed{show}
+"""
+
+_APT = r"""
+p=$1 want=$2 hold=$3 lock=$4 drivers=$5
+export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l LC_ALL=C
+fail() { printf '%s\n' "$@" >&2; exit 3; }
+get() {
+  apt-get -q -y -o "DPkg::Lock::Timeout=$lock" -o Dpkg::Options::=--force-confold \
+    -o APT::Get::AllowUnauthenticated=false "$@" </dev/null 2>&1
+}
+has() { apt-cache madison "$p" 2>/dev/null | awk '{print $3}' | grep -qF "$want"; }
+halves=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' |
+  awk '/^(half-|unpacked|triggers-)/ {print $2}')
+if [ -n "$halves" ] || ls /var/lib/dpkg/updates/* >/dev/null 2>&1; then
+  fail "an earlier run of dpkg was interrupted:" $halves "finish it first: dpkg --configure -a"
+fi
+busy() {
+  case $1 in *"ould not get lock"* | *"nable to acquire the dpkg"*)
+    fail "another package manager is at work, and did not end within $lock s:" "$1" ;;
+  esac
+}
+said=
+if ! has; then
+  said=$(get update) || :
+  busy "$said"
+  has || fail "no repository of this host offers $p${want:+ $want}" "$said"
+fi
+older=${want:+--allow-downgrades}
+try() {
+  plan=$(apt-get -s -q install --no-install-recommends $older "$p${want:+=$want*}" 2>&1) ||
+    fail "apt cannot install $p:" "$plan"
+  gone=$(printf '%s\n' "$plan" | sed -n 's/^Remv \([^ ]*\).*/\1/p' | tr '\n' ' ')
+  [ -z "$gone" ] || fail "installing $p would remove $gone" "nothing was changed"
+  set -f
+  for one in $(printf '%s\n' "$plan" | sed -n 's/^Inst \([^ ]*\).*/\1/p'); do
+    for kind in $drivers; do
+      case $one in $kind) fail "installing $p would bring a driver or kernel: $one" \
+        "nothing was changed" ;; esac
+    done
+  done
+  set +f
+  said=$(get install --no-install-recommends $older "$p${want:+=$want*}")
+}
+[ -z "$want" ] || was=$(apt-mark showhold "$p")
+if [ -n "${was-}" ]; then
+  trap 'apt-mark hold "$p" >/dev/null' EXIT
+  apt-mark unhold "$p" >/dev/null
+fi
+if ! try; then
+  busy "$said"
+  case $said in
+  *"404 "* | *"Failed to fetch"*) get update >/dev/null || : ; try || fail "apt failed:" "$said" ;;
+  *) fail "apt failed:" "$said" ;;
+  esac
+fi
+printf '%s\n' "$said" | tail -n 20
+[ "$hold" = no ] || apt-mark hold "$p"
+"""
+
+_DNF_OBSERVE = r"""
+p={name} v={version}
+s=$(rpm -q --qf '%{{VERSION}}-%{{RELEASE}}\n' "$p" 2>/dev/null | tail -n 1) || s=
+rpm -q "$p" >/dev/null 2>&1 || {{ echo absent; exit 0; }}
+case $s in "$v" | "$v"[-+~]*) [ -z "$v" ] || s=$v ;; esac
+h=free
+dnf -q versionlock list 2>/dev/null | grep -q "^$p-[0-9]" && h=held
+echo installed{show}
+"""
+
+_DNF = r"""
+p=$1 want=$2 hold=$3 drivers=$5
+fail() { printf '%s\n' "$@" >&2; exit 3; }
+plan=$(LC_ALL=C dnf install --assumeno --setopt=install_weak_deps=False "$p${want:+-$want}" 2>&1)
+case $plan in
+*"Removing:"* | *"Removing dependent"*) fail "installing $p would remove packages:" "$plan" ;;
+*"No match for argument"*) fail "no repository of this host offers $p${want:+ $want}" ;;
+esac
+set -f
+for one in $(printf '%s\n' "$plan" | sed -n 's/^ \([^ ]*\) .*/\1/p'); do
+  for kind in $drivers; do
+    case $one in $kind) fail "installing $p would bring a driver or kernel: $one" ;; esac
+  done
+done
+set +f
+dnf install -y --setopt=install_weak_deps=False "$p${want:+-$want}" || exit
+[ "$hold" = no ] || dnf versionlock add "$p"
+"""
+
+_FORMS = {"apt": (_APT_OBSERVE, _APT), "dnf": (_DNF_OBSERVE, _DNF)}
+
+
+def package_step(
+    name: str,
+    *,
+    version: str = "",
+    hold: bool = False,
+    manager: str = "apt",
+    why: str = "",
+    risk: str = "safe",
+    lock_s: int = LOCK_S,
+) -> Step:
+    """Return the step for an installed package.
+
+    `version` is whole, or the upstream part before the distribution's own (``580.95.05``); "" takes
+    any. `hold` keeps upgrades away. `manager` is ``apt`` or ``dnf``.
+    """
+    observe, act = _FORMS[manager]
+    show = (' "$s"' if version else "") + (' "$h"' if hold else "")
+    words = ("sh", "-c", act, "sh", name, version, "yes" if hold else "no", str(lock_s), DRIVERS)
+    exact = f" {version}" if version else ""
+    return Step(
+        id=f"package:{name}",
+        title=f"install {name}{exact}{' and hold it' if hold else ''}",
+        observe=observe.format(name=quote(name), version=quote(version), show=show),
+        wanted=f"installed{exact}{' held' if hold else ''}",
+        actions=(Run(words, seconds=1800),),
+        seconds=20,
+        why=why,
+        risk=risk,
+        keeps=True,
+    )
+
+
+_HOLD = r"""
+{{ apt-mark showhold; echo .; }} | awk -v p={name} '$1 == p {{ f = 1 }} END {{ exit !f }}' \
+  && echo held || echo free
+"""
+
+
+def hold_step(name: str, *, why: str = "") -> Step:
+    """Return the step that keeps an installed package from being upgraded (apt)."""
+    return Step(
+        id=f"hold:{name}",
+        title=f"hold {name}",
+        observe=_HOLD.format(name=quote(name)),
+        wanted="held",
+        actions=(Run(("apt-mark", "hold", name)),),
+        why=why,
+    )

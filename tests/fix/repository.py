@@ -1,0 +1,64 @@
+"""A repository of tiny stand-in packages, built on a host with dpkg-deb, read by its own apt."""
+
+from __future__ import annotations
+
+from ..fleet.yard import FleetHost
+
+# NAME VERSION DEPENDS CONFLICTS UNIT PROGRAMS
+BUILD = r"""
+set -eu
+repo=/var/lib/stand-in
+mkdir -p "$repo"
+while IFS='|' read -r name version depends conflicts unit program; do
+  [ -n "$name" ] || continue
+  d=$(mktemp -d)
+  mkdir -p "$d/DEBIAN"
+  {
+    echo "Package: $name"; echo "Version: $version"; echo "Architecture: all"
+    echo "Maintainer: tests <tests@example.org>"; echo "Description: stand-in"
+    [ -z "$depends" ] || echo "Depends: $depends"
+    [ -z "$conflicts" ] || echo "Conflicts: $conflicts"
+  } >"$d/DEBIAN/control"
+  mkdir -p "$d/usr/share/stand-in"; echo "$version" >"$d/usr/share/stand-in/$name"
+  if [ -n "$unit" ]; then
+    mkdir -p "$d/lib/systemd/system"
+    printf '[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\n' \
+      >"$d/lib/systemd/system/$unit.service"
+  fi
+  if [ -n "$program" ]; then
+    mkdir -p "$d/${program%/*}"; printf '#!/bin/sh\necho %s\n' "$version" >"$d/$program"
+    chmod 755 "$d/$program"
+  fi
+  dpkg-deb -b "$d" "$repo/${name}_$version.deb" >/dev/null
+  rm -r "$d"
+done
+cd "$repo"
+for deb in *.deb; do
+  dpkg-deb -f "$deb"
+  echo "Filename: ./$deb"; echo "Size: $(stat -c %s "$deb")"
+  echo "SHA256: $(sha256sum "$deb" | cut -d ' ' -f 1)"; echo
+done >Packages
+rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* /var/lib/apt/lists/*
+echo "deb [trusted=yes] file:$repo ./" >/etc/apt/sources.list.d/stand-in.list
+rm -f /etc/apt/apt.conf.d/*docker* /etc/dpkg/dpkg.cfg.d/*docker* /usr/sbin/policy-rc.d
+apt-get -q update
+"""
+
+PACKAGES = """\
+plain-tool|1.0-1||||
+plain-tool|1.1-1||||
+with-part|2.0|its-part|||
+its-part|2.0||||
+wants-driver|1.0|nvidia-driver-999|||
+nvidia-driver-999|999.1||||
+rival|1.0||plain-base||
+plain-base|1.0||||
+napper|1.0|||napper|
+late|1.0||||
+late-two|1.0||||
+"""
+
+
+def furnish(host: FleetHost, packages: str = PACKAGES) -> None:
+    """Build the packages on a host, and make their repository its only one."""
+    host.exec("sh", "-c", BUILD, stdin=packages.encode())
