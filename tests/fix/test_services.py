@@ -61,10 +61,12 @@ def test_a_service_older_than_its_file_is_restarted_though_the_file_is_as_wanted
 ) -> None:
     name = unit(host, "slumber")
     settle([service_step(name)], shell=shell(host))
-    host.exec("touch", "-d", "+2 hours", "/etc/later")
-    host.exec("sh", "-c", 'while [ "$(stat -c %Z /etc/later)" -le "$(( $(date +%s) - $(ps -o '
-              'etimes= -p $(systemctl show -p MainPID --value slumber)) ))" ]; do touch /etc/later;'
-              " done")  # fmt: skip
+    late = (
+        "for _ in $(seq 100); do touch /etc/later; "
+        'age=$(ps -o etimes= -p "$(systemctl show -p MainPID --value slumber)"); '
+        '[ "$age" -lt 2 ] || exit 0; sleep 0.1; done; exit 1'
+    )
+    host.exec("sh", "-c", late)
     (planned,) = plan([restart_step(name, files=["/etc/later"])], shell=shell(host))
     assert planned.observation.found == "older than /etc/later"
 
