@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from .core.document import digest, plain
 from .core.errors import ToolError
 from .core.event import Event
 from .core.facts import Facts, Probe
+from .core.fixes import Fix
 from .core.host import Deployment, Host
 from .core.outcome import Ended
 from .core.plan import Plan, plan_steps
@@ -21,11 +23,13 @@ from .engines.spec import UNIT
 from .engines.values import values
 from .flow_apply import apply, observe
 from .flow_engine import answered
+from .flow_fix import cleared, mend
 from .flow_gather import gather
 from .flow_types import Order, Tools
 from .probes import ALL
 from .probes.scope import Scope, questions, scope_of
 from .rules import ports
+from .steps.command import merged
 from .steps.file import file_step, text_file
 
 
@@ -86,23 +90,36 @@ def _one(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts | Too
     if isinstance(own, ToolError):
         return Ended(host.name, error=own)
     known = {name: found for name, found in facts.items() if isinstance(found, Facts)}
-    plan = make_plan(tools, order, host, known)
+    mended = mend(tools, order, host, known, ask=probes_of(order))
+    if mended.error:
+        return mended.ended(host)
+    plan = make_plan(tools, order, host, mended.facts, first=mended.planned)
     if order.check or plan.blocks or not plan.changes:
         tools.listen(Event(host.name, "plan", "done", is_end=True))
-        return Ended(host.name, plan)
+        return mended.ended(host, plan)
     order.approve(plan)
     receipt, record, error = apply(tools, host, plan)
     tools.listen(Event(host.name, "apply", "done", is_end=True))
-    return Ended(host.name, plan, receipt, record, error)
+    return replace(mended.ended(host, plan), receipt=receipt, record=record, error=error)
 
 
-def make_plan(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts]) -> Plan:
-    """Return the plan for one host: decide, render, and look how the host stands to each step."""
+def make_plan(
+    tools: Tools,
+    order: Order,
+    host: Host,
+    facts: Mapping[str, Facts],
+    *,
+    first: tuple[Fix, ...] = (),
+) -> Plan:
+    """Return the plan for one host: decide, render, and look how the host stands to each step.
+
+    The steps of fixes come `first`, and a finding that one of them clears blocks no longer.
+    """
     tools.listen(Event(host.name, "decide"))
     deployment = order.deployments.get(host.name)
     asked = answered(tools, deployment.image) if deployment else ()
     found = design(order.inventory, host, deployment, facts, order.set, asked=asked)
-    steps = steps_of(tools, found)
+    steps = merged((*(step for fix in first for step in fix.steps), *steps_of(tools, found)))
     tools.listen(Event(host.name, "observe", f"{len(steps)} steps"))
     seen = observe(tools, tools.fleet.remote(host.name), host, steps)
     return Plan(
@@ -110,7 +127,7 @@ def make_plan(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts]
         tool=tools.version,
         inventory=order.inventory.folder,
         facts=facts_digest(facts[host.name]),
-        findings=found.findings,
+        findings=cleared(found.findings, first),
         decisions=found.decisions,
         steps=plan_steps(steps, seen),
     )

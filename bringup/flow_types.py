@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from .core.event import Listen, ignore
+from .core.fixes import Choice
 from .core.host import Deployment, Host, Inventory, Scalar
 from .core.plan import Plan
 from .core.remote import Fleet
@@ -44,4 +45,5 @@ class Order:
     check: bool = False
     deep: bool = False  # also ask what loads the hardware; never of a GPU that is in use
     set: Mapping[str, Scalar] = field(default_factory=dict)  # knobs by the operator's word
+    fix: Choice | None = None  # None: nothing is fixed
     approve: Callable[[Plan], None] = lambda _: None  # raises where it may not be applied

@@ -23,6 +23,7 @@ from .core.receipt import document as receipt_document
 from .core.rules import Verdict
 from .edge.names import fold
 from .report import COLOR, plan_view, receipt_view
+from .report_fix import fix_document
 from .report_probe import findings_view
 
 
@@ -88,7 +89,10 @@ def _one(ended: Ended, *, diff: bool) -> Iterator[RenderableType]:
         return
     if plan.blocks:
         names = ", ".join(sorted({finding.id for finding in plan.blocks}))
-        yield Text(f"  nothing was changed: blocked by {names}", "bold red")
+        done = "nothing else was changed" if ended.rounds else "nothing was changed"
+        yield Text(f"  {done}: blocked by {names}", "bold red")
+        if not ended.rounds and any(fix.is_taken for fix in ended.fixes):
+            yield plan_view(plan, diff=diff)
         return
     if ended.receipt is None:
         yield plan_view(plan, diff=diff)
@@ -106,8 +110,17 @@ def ended_document(ended: Ended) -> dict[str, Any]:
         "plan": plan_document(ended.plan) if ended.plan else None,
         "receipt": receipt_document(ended.receipt) if ended.receipt else None,
         "record": ended.record or None,
+        **_fixes(ended),
         "error": ended.error.message if ended.error else None,
     }
+
+
+def _fixes(ended: Ended) -> dict[str, Any]:
+    """Return what fixing came to, nothing where it was not asked for."""
+    if not ended.fixes and not ended.rounds:
+        return {}
+    rounds = [receipt_document(one.receipt) for one in ended.rounds if one.receipt]
+    return {"fixes": [fix_document(fix) for fix in ended.fixes], "fix_receipts": rounds}
 
 
 def summary_view(ended: Iterable[Ended], *, check: bool) -> RenderableType:
@@ -124,6 +137,6 @@ def _word(one: Ended, *, check: bool) -> str:
         return "failed"
     if one.plan is None or one.plan.blocks:
         return "blocked"
-    if one.receipt:
+    if one.receipt or one.rounds:
         return "changed"
     return "would change" if check and one.plan.changes else "with nothing to change"

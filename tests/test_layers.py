@@ -11,13 +11,14 @@ import pytest
 ROOT = Path(__file__).parent.parent / "bringup"
 
 CORE = {"core"}
-PURE = {"probes", "rules", "engines", "steps", "readiness", "bundle", "image", "serve"}
+PURE = {"probes", "rules", "engines", "steps", "readiness", "bundle", "image", "serve", "remedies"}
 
 MAY: dict[str, set[str]] = {
     "core": CORE,
     **{room: CORE | {room} for room in PURE},
     "rules": CORE | {"rules", "probes", "engines"},
     "engines": CORE | {"engines", "probes", "rules"},
+    "remedies": CORE | {"remedies", "steps", "probes", "rules"},
     "bundle": CORE | {"bundle", "readiness", "steps"},
     "image": CORE | {"image", "steps"},
     "serve": CORE | {"serve", "readiness", "engines", "steps", "probes"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .errors import Exit, ToolError
+from .fixes import Fix
 from .plan import Plan
 from .receipt import Receipt
 
@@ -18,6 +19,8 @@ class Ended:
     receipt: Receipt | None = None
     record: str = ""
     error: ToolError | None = None
+    fixes: tuple[Fix, ...] = ()  # what was fixed, would be, or is left to a person
+    rounds: tuple[Ended, ...] = ()  # what fixing did, before facts were read again
 
     @property
     def code(self) -> Exit:

@@ -8,6 +8,7 @@ from ..core.verb import Verb
 
 MODULES = (
     "provision",
+    "undo",
     "probe",
     "ready",
     "image",

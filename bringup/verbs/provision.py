@@ -32,6 +32,13 @@ def provision(
     exclude: Exclude = (),
     deployment: DeploymentName = "",
     check: Annotated[bool, Help("show what would change; write nothing")] = False,
+    fix: Annotated[bool, Help("mend what is safe to mend first, then look again")] = False,
+    fix_only: Annotated[
+        tuple[str, ...], Help("mend these findings only, as CTR-01,FAB-03; repeatable")
+    ] = (),
+    fix_level: Annotated[
+        str, Help("safe; service: may restart a service; reboot: also print what needs one")
+    ] = "safe",
     diff: Annotated[bool, Help("show the difference of each file")] = True,
     set: Set = (),  # noqa: A002 - the option's name
     save_plan: Annotated[str, Help("with --check: keep the plan in this file, one host only")] = "",
@@ -46,14 +53,17 @@ def provision(
 
     Looks at the hosts and their deployment peers, decides fallbacks with reasons, shows the plan
     and the difference of every file, changes only what differs, looks again, and leaves a receipt.
+    With --fix, findings with a safe remedy are mended first, and what needs a person is printed.
     A second run finds nothing to change. Exit codes: 0 done, 1 failed, 2 wrong input, 3 not
     reachable, 4 blocked (nothing was changed), 5 check mode and something would change.
     """
     from ..engines.knobs import KNOBS
     from ..flow import provision as run
+    from ..flow_fix_choice import choice_of
     from ..flow_open import Choice, choose, deployments_for, read_inventory, tools_for
     from ..flow_plan import compare, keep
     from ..flow_types import Order
+    from ..report_fix import fixes_view
     from ..report_provision import ended_document, run_view, summary_view
     from ..report_stats import stats_document, stats_view
 
@@ -62,12 +72,16 @@ def provision(
     known = read_inventory(inventory)
     hosts = choose(known, choice)
     served = deployments_for(known, hosts, deployment)
-    order = Order(known, hosts, served, check=check, set=settings, approve=compare(plan))
+    order = Order(
+        known, hosts, served, check=check, set=settings, approve=compare(plan),
+        fix=choice_of(fix, fix_only, fix_level, plan),
+    )  # fmt: skip
     with tools_for(known, choice, screen.tell) as tools:
         ended = run(tools, order)
         traffic = tools.fleet.traffic()
     keep(save_plan, ended)
     screen.show(run_view(ended, diff=diff))
+    screen.show(fixes_view(ended, check=check))
     for one in ended:
         screen.emit(ended_document(one))
         if one.error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..fleet.yard import FleetHost
 
 # NAME VERSION DEPENDS CONFLICTS UNIT PROGRAMS
@@ -22,11 +24,13 @@ while IFS='|' read -r name version depends conflicts unit program; do
   mkdir -p "$d/usr/share/stand-in"; echo "$version" >"$d/usr/share/stand-in/$name"
   if [ -n "$unit" ]; then
     mkdir -p "$d/lib/systemd/system"
-    printf '[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\n' \
+    printf '[Service]\nExecStart=/bin/sh -c "trap : HUP; while :; do sleep 100000 & wait; done"\n' \
       >"$d/lib/systemd/system/$unit.service"
+    printf '[Install]\nWantedBy=multi-user.target\n' >>"$d/lib/systemd/system/$unit.service"
   fi
   if [ -n "$program" ]; then
     mkdir -p "$d/${program%/*}"; printf '#!/bin/sh\necho %s\n' "$version" >"$d/$program"
+    [ ! -e "/run/programs/$name" ] || cp "/run/programs/$name" "$d/$program"
     chmod 755 "$d/$program"
   fi
   dpkg-deb -b "$d" "$repo/${name}_$version.deb" >/dev/null
@@ -59,6 +63,17 @@ late-two|1.0||||
 """
 
 
-def furnish(host: FleetHost, packages: str = PACKAGES) -> None:
-    """Build the packages on a host, and make their repository its only one."""
+NO_PROGRAMS: Mapping[str, str] = {}
+
+
+def furnish(
+    host: FleetHost, packages: str = PACKAGES, programs: Mapping[str, str] = NO_PROGRAMS
+) -> None:
+    """Build the packages on a host, and make their repository its only one.
+
+    `programs` are scripts by package; others print their version.
+    """
+    host.exec("mkdir", "-p", "/run/programs")
+    for name, text in programs.items():
+        host.exec("tee", f"/run/programs/{name}", stdin=text.encode())
     host.exec("sh", "-c", BUILD, stdin=packages.encode())

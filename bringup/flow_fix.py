@@ -1,0 +1,139 @@
+"""Fix findings: plan their steps, apply them, read the facts again, until nothing more changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .core.errors import ToolError
+from .core.event import Event
+from .core.facts import Facts, Probe
+from .core.fixes import Choice, Fix
+from .core.host import Host
+from .core.outcome import Ended
+from .core.plan import Plan, plan_steps
+from .core.rules import Finding, Level
+from .decide import design, world_of
+from .flow_apply import apply, observe
+from .flow_gather import gather
+from .flow_types import Order, Tools
+from .remedies.table import fixes_of
+from .steps.command import merged
+
+ROUNDS = 4
+"""Most rounds: an engine, its toolkit, its way to GPUs, and one more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What fixing came to: the facts as they are now, and what was done or would be."""
+
+    facts: Mapping[str, Facts]
+    fixes: tuple[Fix, ...] = ()
+    rounds: tuple[Ended, ...] = ()
+    error: ToolError | None = None
+    planned: tuple[Fix, ...] = ()  # in check mode: what would be done
+
+    def ended(self, host: Host, plan: Plan | None = None) -> Ended:
+        """Return how the host came out, as far as fixing goes."""
+        last = self.rounds[-1].plan if self.rounds else None
+        return Ended(
+            host.name, plan or last, error=self.error, fixes=self.fixes, rounds=self.rounds
+        )
+
+
+def mend(
+    tools: Tools,
+    order: Order,
+    host: Host,
+    facts: Mapping[str, Facts],
+    *,
+    ask: Callable[[Host], tuple[Probe[Any], ...]],
+) -> Mended:
+    """Fix what was chosen on one host; in check mode, say what the first round would do."""
+    if order.fix is None:
+        return Mended(facts)
+    rounds: list[Ended] = []
+    done: dict[str, Fix] = {}
+    while True:
+        findings, fixes = _fixes(order, host, facts, order.fix)
+        taken = tuple(fix for fix in fixes if fix.is_taken)
+        every = (*(fix for id_, fix in done.items() if id_ not in _ids(fixes)), *fixes)
+        if order.check:
+            return Mended(facts, fixes, planned=taken)
+        plan = _plan(tools, order, host, facts, findings=findings, fixes=taken)
+        if not plan.changes or len(rounds) == ROUNDS:
+            return Mended(facts, every, tuple(rounds))
+        receipt, record, error = apply(tools, host, plan)
+        rounds.append(Ended(host.name, plan, receipt, record, error))
+        done |= {fix.finding.id: fix for fix in taken}
+        if error:
+            return Mended(facts, every, tuple(rounds), error)
+        facts = _again(tools, host, facts, ask)
+
+
+def _ids(fixes: Iterable[Fix]) -> set[str]:
+    return {fix.finding.id for fix in fixes}
+
+
+def _fixes(
+    order: Order, host: Host, facts: Mapping[str, Facts], choice: Choice
+) -> tuple[tuple[Finding, ...], tuple[Fix, ...]]:
+    deployment = order.deployments.get(host.name)
+    findings = design(order.inventory, host, deployment, facts, order.set).findings
+    role = deployment.role_of(host.name) if deployment else None
+    world = world_of(order.inventory, host, facts[host.name], deployment, role)
+    return findings, fixes_of(world, findings, choice)
+
+
+def _plan(
+    tools: Tools,
+    order: Order,
+    host: Host,
+    facts: Mapping[str, Facts],
+    *,
+    findings: tuple[Finding, ...],
+    fixes: tuple[Fix, ...],
+) -> Plan:
+    from .flow import facts_digest
+
+    steps = merged(step for fix in fixes for step in fix.steps)
+    tools.listen(Event(host.name, "observe", f"{len(steps)} steps of fixes"))
+    seen = observe(tools, tools.fleet.remote(host.name), host, steps)
+    return Plan(
+        host=host.name,
+        tool=tools.version,
+        inventory=order.inventory.folder,
+        facts=facts_digest(facts[host.name]),
+        findings=cleared(findings, fixes),
+        decisions=(),
+        steps=plan_steps(steps, seen),
+    )
+
+
+def _again(
+    tools: Tools,
+    host: Host,
+    facts: Mapping[str, Facts],
+    ask: Callable[[Host], tuple[Probe[Any], ...]],
+) -> Mapping[str, Facts]:
+    """Read the facts of a host that was changed; raises where it does not answer any more."""
+    fresh = gather(tools, [host], ask)[host.name]
+    if isinstance(fresh, ToolError):
+        raise fresh
+    return {**facts, host.name: fresh}
+
+
+def cleared(findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Finding, ...]:
+    """Return findings; those that a fix will clear say so, and do not block."""
+    titles = {fix.finding.id: fix.title for fix in fixes if fix.is_taken}
+
+    def one(finding: Finding) -> Finding:
+        title = titles.get(finding.id)
+        if title is None or finding.level is Level.OK:
+            return finding
+        level = Level.WARN if finding.level is Level.BLOCK else finding.level
+        return replace(finding, level=level, remedy=f"--fix does it: {title}")
+
+    return tuple(map(one, findings))

@@ -1,0 +1,124 @@
+"""Undo: take back what receipts say was changed on a host, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .core.errors import StalePlan, ToolError, UsageError
+from .core.host import Host
+from .core.outcome import Ended
+from .core.plan import Plan, plan_steps
+from .core.receipt import SCHEMA, Done, Outcome
+from .core.steps import Observation
+from .edge.pool import each
+from .edge.store import load_document
+from .flow_apply import apply, observe
+from .flow_types import Tools
+from .steps.back import Back, back
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """How undoing came out on one host; `left` says what has no way back, and why."""
+
+    ended: Ended
+    left: tuple[Back, ...] = ()
+    receipts: tuple[str, ...] = ()
+
+
+def undo(tools: Tools, hosts: tuple[Host, ...], *, to: str, check: bool) -> tuple[Undone, ...]:
+    """Take back the newest receipt of each host, or all down to and with the one named `to`."""
+
+    def work(host: Host) -> Undone:
+        return _one(tools, host, to=to, check=check)
+
+    found: dict[str, Undone] = {}
+    for outcome in each(hosts, work, limit=tools.limit):
+        name, error = outcome.item.name, outcome.error
+        if isinstance(error, ToolError):
+            found[name] = Undone(Ended(name, error=error.at(host=name)))
+        elif error is not None:
+            raise error
+        elif outcome.value is not None:
+            found[name] = outcome.value
+    return tuple(found[host.name] for host in hosts)
+
+
+def _one(tools: Tools, host: Host, *, to: str, check: bool) -> Undone:
+    paths = chosen(tools.store.receipts(host.name), to, host.name)
+    every = tuple(back(done) for path in paths for done in reversed(_changed(path)))
+    ways = tuple(_joined(every))
+    steps = tuple(way.step for way in ways if way.step is not None)
+    seen = observe(tools, tools.fleet.remote(host.name), host, steps)
+    refuse_changed(ways, seen)
+    plan = Plan(
+        host.name, tools.version, "", "", (), (), plan_steps(steps, seen)
+    )  # fmt: skip
+    left = tuple(way for way in ways if way.step is None)
+    names = tuple(path.stem for path in paths)
+    if check or not plan.changes:
+        return Undone(Ended(host.name, plan), left, names)
+    receipt, record, error = apply(tools, host, plan)
+    return Undone(Ended(host.name, plan, receipt, record, error), left, names)
+
+
+def chosen(paths: tuple[Path, ...], to: str, host: str) -> tuple[Path, ...]:
+    """Return the receipts to take back, newest first; raises UsageError for an unknown one."""
+    told = [path for path in paths if _changed(path)]
+    if not told:
+        raise UsageError(f"cannot undo anything on {host}: no receipt of a change", host=host)
+    name = Path(to).stem if to else told[-1].stem
+    if name not in [path.stem for path in told]:
+        raise UsageError(
+            f"cannot undo to {to!r}: no receipt of a change on {host}",
+            host=host,
+            remedy=f"receipts: {', '.join(path.stem for path in told[-5:])}",
+        )
+    return tuple(path for path in reversed(told) if path.stem >= name)
+
+
+def _changed(path: Path) -> tuple[Done, ...]:
+    """Return the steps of a receipt that changed something; those that were undoing count not."""
+    document = load_document(path, SCHEMA)
+    steps = (_done(step) for step in document.get("steps", []))
+    return tuple(
+        done for done in steps
+        if done.outcome is Outcome.CHANGED and not done.id.startswith("back:")
+    )  # fmt: skip
+
+
+def _done(step: dict[str, Any]) -> Done:
+    before = step.get("before")
+    return Done(
+        str(step.get("id", "")), Outcome(step.get("outcome")), found=str(step.get("found", "")),
+        wanted=str(step.get("wanted", "")), before=before if isinstance(before, str) else None,
+    )  # fmt: skip
+
+
+def _joined(ways: Iterable[Back]) -> Iterator[Back]:
+    """Yield each thing once: it goes from the newest state to the oldest one."""
+    newest: dict[str, Back] = {}
+    oldest: dict[str, Back] = {}
+    for way in ways:
+        newest.setdefault(way.id, way)
+        oldest[way.id] = way
+    for id_, way in newest.items():
+        yield Back(id_, oldest[id_].step, way.left, oldest[id_].why_not)
+
+
+def refuse_changed(ways: Iterable[Back], seen: dict[str, Observation]) -> None:
+    """Raise StalePlan where something is neither as we left it nor as it was before."""
+    moved = [
+        f"{way.id}: left as {way.left}, now {seen[way.step.id].found or seen[way.step.id].why}"
+        for way in ways
+        if way.step is not None and seen[way.step.id].found not in (way.left, way.step.wanted)
+    ]
+    if moved:
+        raise StalePlan(
+            f"cannot undo: somebody changed {len(moved)} of it since",
+            said="\n".join(moved),
+            remedy="look at each; nothing was taken back",
+        )

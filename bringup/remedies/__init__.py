@@ -1,0 +1,1 @@
+"""Remedies: from a finding to the steps that clear it. Pure."""

@@ -1,0 +1,104 @@
+"""A remedy: one row of a table, and how rows become the fixes of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ..core.fixes import Choice, Fix, Risk
+from ..core.reading import Known
+from ..core.rules import Finding, Level, Status, World
+from ..core.steps import Step
+from ..probes.identity import Identity
+
+Build = Callable[[World], tuple[Step, ...]]
+
+MANAGERS = {
+    "ubuntu": "apt", "debian": "apt", "dgxos": "apt",
+    "rhel": "dnf", "rocky": "dnf", "almalinux": "dnf", "fedora": "dnf", "centos": "dnf",
+}  # fmt: skip
+
+
+def always(_: World) -> str:
+    """Withhold nothing."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What clears a finding. `build` returns () where it has no steps for this host.
+
+    `unless` says why it must not be done now, "" where it may. `touches_units`: systemd reads its
+    units anew on the way, which takes GPUs from containers that CTR-05 names. `on_note`: done for a
+    mere note too. Lower `order` comes first.
+    """
+
+    finding: str
+    title: str
+    build: Build
+    order: int
+    risk: Risk = Risk.SAFE
+    cost: str = ""
+    unless: Callable[[World], str] = always
+    touches_units: bool = False
+    on_note: bool = True
+
+
+def manager_of(world: World) -> str:
+    """Return the host's package manager, "" where none is known."""
+    reading = world.facts[Identity]
+    return MANAGERS.get(reading.value.os_id, "") if isinstance(reading, Known) else ""
+
+
+def fixes_for(
+    table: Iterable[Remedy], world: World, findings: Iterable[Finding], choice: Choice
+) -> tuple[Fix, ...]:
+    """Return the fixes of a host's findings in the order in which they are to be done.
+
+    What nobody could look at is never fixed. A finding without a remedy here, and one whose remedy
+    is withheld, comes with the commands for a person.
+    """
+    rows = {row.finding: row for row in table}
+    open_ = {f.id: f for f in findings if _is_open(f) and (not choice.only or f.id in choice.only)}
+    reloads = open_.get("CTR-05") or next((f for f in findings if f.id == "CTR-05"), None)
+    found = [_fix(rows.get(id_), finding, world, choice, reloads) for id_, finding in open_.items()]
+    order = {id_: row.order for id_, row in rows.items()}
+    kept = [fix for fix in found if fix is not None]
+    return tuple(sorted(kept, key=lambda fix: order.get(fix.finding.id, 100)))
+
+
+def _is_open(finding: Finding) -> bool:
+    return finding.status in (Status.FAIL, Status.WARN) and finding.level is not Level.OK
+
+
+def _fix(
+    row: Remedy | None, finding: Finding, world: World, choice: Choice, reloads: Finding | None
+) -> Fix | None:
+    is_named = finding.id in choice.only
+    commands = (finding.remedy,) if finding.remedy else ()
+    if row is None or (finding.level is Level.NOTE and not is_named and not row.on_note):
+        is_note = finding.level is Level.NOTE and not is_named
+        why = "no remedy here is safe to automate"
+        return None if is_note else Fix(finding, "", Risk.DRAIN, withheld=why, commands=commands)
+    steps = row.build(world)
+    withheld = _withheld(row, world, choice, reloads) or ("" if steps else "it is yours to decide")
+    if withheld == _level(row) and not is_named:
+        commands = (f"bringup provision --host {world.host.name} --fix --fix-level service",)
+    return Fix(finding, row.title, row.risk, row.cost, steps, withheld, commands)
+
+
+def _level(row: Remedy) -> str:
+    return f"it {row.risk.words}" if row.risk is Risk.SERVICE else row.risk.words
+
+
+def _withheld(row: Remedy, world: World, choice: Choice, reloads: Finding | None) -> str:
+    if world.host.root != "/":
+        return f"the inventory reaches this host under the root {world.host.root}"
+    if why := row.unless(world):
+        return why
+    is_trap = reloads is not None and reloads.status is Status.WARN
+    if row.touches_units and is_trap and reloads is not None and reloads.level is Level.WARN:
+        return f"CTR-05: a reload of systemd would take the GPUs away: {reloads.evidence[0]}"
+    if row.risk > min(choice.level, Risk.SERVICE):
+        return _level(row)
+    return ""

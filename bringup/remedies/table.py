@@ -1,0 +1,37 @@
+"""The remedies, one row a finding, in the order of dependency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..core.fixes import Choice, Fix, Risk
+from ..core.rules import Finding, Level, Status, World
+from . import container, gpu, system
+from .remedy import Remedy, fixes_for
+
+REMEDIES: tuple[Remedy, ...] = tuple(
+    sorted((*container.ROWS, *gpu.ROWS, *system.ROWS), key=lambda row: row.order)
+)
+
+HOLD = "HOLD"
+"""The one fix that follows no finding: a driver that upgrades by itself breaks later."""
+
+
+def fixes_of(world: World, findings: Iterable[Finding], choice: Choice) -> tuple[Fix, ...]:
+    """Return all fixes of a host in the order in which they are to be done."""
+    found = fixes_for(REMEDIES, world, findings, choice)
+    is_wanted = not choice.only or HOLD in choice.only
+    steps = gpu.hold_driver(world) if is_wanted and world.host.root == "/" else ()
+    if not steps:
+        return found
+    finding = Finding(
+        HOLD, "The driver's packages are held", Status.WARN, Level.NOTE, world.host.name, (),
+        "an unattended upgrade replaces libraries under a loaded module", "",
+        "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/",
+    )  # fmt: skip
+    return Fix(finding, "hold the driver's packages", Risk.SAFE, steps=steps), *found
+
+
+def known_ids() -> tuple[str, ...]:
+    """Return what ``--fix-only`` may name, besides findings that only a person can mend."""
+    return (HOLD, *(row.finding for row in REMEDIES))

@@ -1,0 +1,50 @@
+"""Take back what was changed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ..core.errors import Exit, gravest
+from ..core.verb import Help, Verb
+from ..report_screen import Screen
+from .common import AcceptNew, Exclude, Folder, Groups, Hosts, KnownHosts, Limit, State
+
+
+def undo(
+    screen: Screen,
+    *,
+    host: Hosts = (),
+    group: Groups = (),
+    limit: Limit = "",
+    exclude: Exclude = (),
+    to: Annotated[str, Help("take back all receipts down to and with this one")] = "",
+    check: Annotated[bool, Help("show what would change; write nothing")] = False,
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Take back what bringup changed on hosts, from its receipts.
+
+    Without --to, the newest receipt of a change. Files get their old content, packages their old
+    state; what has no way back is named. Refused, before anything is changed, where somebody
+    changed one of these things since.
+    """
+    from ..flow_open import Choice, choose, read_inventory, tools_for
+    from ..flow_undo import undo as run
+    from ..report_undo import undo_view, undone_document
+
+    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
+    known = read_inventory(inventory)
+    hosts = choose(known, choice)
+    with tools_for(known, choice, screen.tell) as tools:
+        undone = run(tools, hosts, to=to, check=check)
+    screen.show(undo_view(undone))
+    for one in undone:
+        screen.emit(undone_document(one))
+        if one.ended.error:
+            screen.fail(one.ended.error)
+    return gravest([one.ended.code for one in undone])
+
+
+VERBS = (Verb("undo", undo),)

@@ -1,0 +1,165 @@
+"""`provision --fix` and `undo` over SSH, on a host with systemd, apt and stand-in packages."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..fleet.yard import FleetHost, Yard
+from .repository import furnish
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.root, pytest.mark.slow]
+
+# A driver-only host: no engine, no toolkit, and nvidia-smi alone to say that GPUs are there.
+PACKAGES = """\
+docker.io|28.0-1|engine-part||docker|usr/bin/docker
+engine-part|1.0||||
+nvidia-container-toolkit|1.18.0-1||||usr/bin/nvidia-ctk
+nvidia-fabricmanager|580.95.05-1|||nvidia-fabricmanager|usr/bin/nv-fabricmanager
+nvlsm|2025.03-1||||usr/sbin/nvlsm
+infiniband-diags|50.0||||usr/sbin/ibstat
+rdma-core|50.0||||
+ibverbs-providers|50.0||||
+cuda-toolkit-12-9|12.9.1-1||||usr/local/cuda/bin/nvcc
+"""
+
+DOCKER = r"""#!/bin/sh
+nvidia=; json=
+if grep -qs nvidia /etc/docker/daemon.json; then nvidia=nvidia json=',"nvidia":{"path":"x"}'; fi
+systemctl -q is-active docker || { echo 'Cannot connect to the Docker daemon' >&2; exit 1; }
+case "$*" in
+*"json ."*) printf '{"ServerVersion":"28.0.0","Runtimes":{"runc":{"path":"runc"}%s},' "$json"
+  echo '"DockerRootDir":"/var/lib","LoggingDriver":"json-file","CgroupDriver":"cgroupfs"}' ;;
+info*) echo "runc $nvidia" ;;
+esac
+"""
+NVIDIA_CTK = """#!/bin/sh
+echo 'NVIDIA Container Toolkit CLI version 1.18.0'
+"""
+PROGRAMS = {"docker.io": DOCKER, "nvidia-container-toolkit": NVIDIA_CTK}
+
+BARE = r"""
+set -eu
+systemctl disable docker containerd nvidia-fabricmanager 2>/dev/null || :
+dpkg --purge --force-depends docker.io docker-buildx containerd runc docker-compose-v2 rdma-core \
+  >/dev/null 2>&1 || :
+rm -rf /usr/bin/docker /usr/local/bin/docker /usr/sbin/dockerd /usr/bin/podman \
+  /etc/docker /etc/systemd/system/docker* \
+  /lib/systemd/system/docker* /var/lib/docker
+"""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """An operator's folder: an inventory of the one host, receipts, known hosts."""
+
+    folder: Path
+    host: FleetHost
+    yard: Yard
+
+    def run(self, verb: str, *more: str) -> subprocess.CompletedProcess[str]:
+        words = [
+            sys.executable, "-m", "bringup", verb, "--host", self.host.name, *more,
+            "--inventory", str(self.folder / "inventory"), "--state", str(self.folder / "state"),
+            "--known-hosts", str(self.yard.known_hosts),
+        ]  # fmt: skip
+        return subprocess.run(
+            words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+            env={**os.environ, "HOME": str(self.folder)},
+        )  # fmt: skip
+
+    def objects(self, verb: str, *more: str) -> list[dict[str, Any]]:
+        done = self.run(verb, "--json", *more)
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        kept = [one for one in found if one.get("schema") != "bringup.event/1"]
+        assert kept, done.stdout + done.stderr
+        return kept
+
+    def receipts(self) -> list[str]:
+        return sorted(p.stem for p in (self.folder / "state/receipts").rglob("*.json"))
+
+
+def desk_for(folder: Path, host: FleetHost, yard: Yard, **more: object) -> Desk:
+    """Lay out an inventory with one host."""
+    said = {"address": host.address, "user": "root", "key_file": str(host.key), **more}
+    place = folder / "inventory"
+    (place / "deployments").mkdir(parents=True)
+    (place / "kinds").mkdir()
+    for kind in (ROOT / "inventory/kinds").glob("*.yml"):
+        (place / "kinds" / kind.name).write_text(kind.read_text())
+    (place / "hosts.yml").write_text(json.dumps({"hosts": {host.name: said}}))
+    return Desk(folder, host, yard)
+
+
+@pytest.fixture
+def desk(yard: Yard, tmp_path: Path) -> Iterator[Desk]:
+    """An operator before a bare host."""
+    with yard.hosts(1, init="systemd") as (host,):
+        host.exec("sh", "-c", BARE)
+        furnish(host, PACKAGES, PROGRAMS)
+        yield desk_for(tmp_path, host, yard, gpu_count=8)
+
+
+TREES = "/etc /usr/local/bin /usr/bin /lib/systemd /usr/share/stand-in"
+
+
+def tree(host: FleetHost) -> str:
+    """Return every name, kind, mode, owner and content below folders that fixes write to."""
+    words = (
+        "find $0 -printf '%y %m %U:%G %p %l\\n' 2>/dev/null | sort; "
+        "find /etc /usr/share/stand-in -type f -exec sha256sum {} + 2>/dev/null | sort -k 2"
+    )
+    return host.text("sh", "-c", words.replace("$0", TREES))
+
+
+def statuses(objects: list[dict[str, Any]]) -> dict[str, str]:
+    return {f["id"]: f["status"] for f in objects[0]["plan"]["findings"]}
+
+
+def test_a_driver_only_host_becomes_ready_for_containers_and_undo_brings_its_tree_back(
+    desk: Desk,
+) -> None:
+    before = tree(desk.host)
+    only = ("--fix-only", "CTR-01,CTR-02,CTR-03,CTR-09", "--fix-level", "service")
+    check = desk.run("provision", *only, "--check")
+    assert "install docker.io" in check.stdout, check.stdout + check.stderr
+    assert tree(desk.host) == before, "check mode writes nothing"
+
+    first = desk.objects("provision", *only)
+    found = statuses(first)
+    assert [found[id_] for id_ in ("CTR-01", "CTR-02", "CTR-03", "CTR-09")] == ["pass"] * 4
+    assert desk.host.text("systemctl", "is-active", "docker").strip() == "active"
+    assert len(first[0]["fix_receipts"]) == 3, "engine, then toolkit and logs, then the runtime"
+
+    second = desk.objects("provision", *only)
+    assert second[0].get("fix_receipts", []) == []
+
+    undone = desk.run("undo", "--to", desk.receipts()[0])
+    assert undone.returncode == 0, undone.stdout + undone.stderr
+    assert tree(desk.host) == before
+
+
+def test_undo_is_refused_where_somebody_changed_it_since(desk: Desk) -> None:
+    desk.run("provision", "--fix-only", "CTR-01")
+    desk.run("provision", "--fix-only", "CTR-09", "--fix-level", "service")
+    desk.host.exec("sh", "-c", "echo '{}' >/etc/docker/daemon.json")
+    before = tree(desk.host)
+    done = desk.run("undo")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "somebody changed" in done.stderr + done.stdout
+    assert tree(desk.host) == before
+
+
+def test_an_unknown_finding_is_refused_with_the_nearest_name(desk: Desk) -> None:
+    done = desk.run("provision", "--fix-only", "CTR-1")
+    assert done.returncode == 2
+    assert "no such finding" in done.stderr + done.stdout
