@@ -14,6 +14,7 @@ from .core.fixes import Fix
 from .core.host import Deployment, Host
 from .core.outcome import Ended
 from .core.plan import Plan, plan_steps
+from .core.remote import Looking
 from .core.rules import World
 from .core.steps import Step, Write
 from .core.words import HostPath
@@ -121,7 +122,7 @@ def make_plan(
     found = design(order.inventory, host, deployment, facts, order.set, asked=asked)
     steps = merged((*(step for fix in first for step in fix.steps), *steps_of(tools, found)))
     tools.listen(Event(host.name, "observe", f"{len(steps)} steps"))
-    seen = observe(tools, tools.fleet.remote(host.name), host, steps)
+    seen = observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
     return Plan(
         host=host.name,
         tool=tools.version,

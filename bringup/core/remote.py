@@ -92,6 +92,17 @@ class Dials(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Looking:
+    """A remote that can only read: all that planning and check mode ever hold."""
+
+    remote: Reader
+
+    def read(self, script: str, *, seconds: float) -> Result:
+        """Run a script that only reads."""
+        return self.remote.read(script, seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """What a run cost: connections, commands, bytes each way."""
 
