@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .core.document import digest, plain
@@ -25,7 +26,7 @@ from .engines.values import values
 from .flow_apply import apply, observe
 from .flow_engine import answered
 from .flow_fix import cleared, mend
-from .flow_gather import gather
+from .flow_gather import look, seen
 from .flow_types import Order, Tools
 from .probes import ALL
 from .probes.scope import Scope, questions, scope_of
@@ -34,21 +35,62 @@ from .steps.command import merged
 from .steps.file import file_step, text_file
 
 
-def provision(tools: Tools, order: Order) -> tuple[Ended, ...]:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A host to be looked at."""
+
+    host: Host
+
+
+@dataclass(frozen=True, slots=True)
+class _Make:
+    """A host to be planned and changed, by the facts of all that it is compared with."""
+
+    host: Host
+    facts: Mapping[str, Facts | ToolError]
+
+
+def provision(
+    tools: Tools, order: Order, *, ended_on: Callable[[Ended], None] = lambda _: None
+) -> tuple[Ended, ...]:
     """Bring hosts to what the inventory wants of them; in check mode, say what would change.
 
     All hosts of a deployment are looked at, since rules compare them; only the ordered ones are
-    changed. One host's failure stops that host alone.
+    changed. A host waits for the others of its deployment, and for nobody else; one host's
+    failure stops that host alone. `ended_on` hears of each host as soon as it is done.
     """
-    facts = gather(tools, needed(order), probes_of(order))
+    facts: dict[str, Facts | ToolError] = {}
+    ended: dict[str, Ended] = {}
+    probes = probes_of(order)
 
-    def work(host: Host) -> Ended:
-        return _one(tools, order, host, facts)
+    def work(task: _Look | _Make) -> Facts | Ended:
+        if isinstance(task, _Look):
+            return look(tools, task.host, probes)
+        return _one(tools, order, task.host, task.facts)
 
-    ended = {
-        outcome.item.name: _ended(outcome) for outcome in each(order.hosts, work, limit=tools.limit)
-    }
+    def then(outcome: Outcome[_Look | _Make, Facts | Ended]) -> Iterator[_Make]:
+        name, value = outcome.item.host.name, outcome.value
+        if isinstance(outcome.item, _Look):
+            own = value if isinstance(value, Facts) else None
+            facts[name] = seen(tools, name, own, outcome.error)
+            yield from _ready(order, facts, name)
+            return
+        ended[name] = _ended(name, value, outcome.error)
+        ended_on(ended[name])
+
+    looks: list[_Look | _Make] = [_Look(host) for host in needed(order)]
+    deque(each(looks, work, limit=tools.limit, then=then), maxlen=0)
     return tuple(ended[host.name] for host in order.hosts)
+
+
+def _ready(order: Order, facts: Mapping[str, Facts | ToolError], name: str) -> Iterator[_Make]:
+    """Yield the ordered hosts that waited for this one alone."""
+    deployment = order.deployments.get(name)
+    others = {peer for peer, theirs in order.deployments.items() if theirs is deployment}
+    together = others if deployment else {name}
+    if together <= facts.keys():
+        known = {peer: facts[peer] for peer in facts if peer in together}
+        yield from (_Make(host, known) for host in order.hosts if host.name in together)
 
 
 def probes_of(order: Order) -> Callable[[Host], tuple[Probe[Any], ...]]:
@@ -77,13 +119,12 @@ def needed(order: Order) -> tuple[Host, ...]:
     return tuple(host for name, host in order.inventory.hosts.items() if name in names)
 
 
-def _ended(outcome: Outcome[Host, Ended]) -> Ended:
-    host, error = outcome.item.name, outcome.error
+def _ended(host: str, value: object, error: Exception | None) -> Ended:
     if isinstance(error, ToolError):
         return Ended(host, error=error.at(host=host))
     if error is not None:
         raise error
-    return outcome.value or Ended(host)
+    return value if isinstance(value, Ended) else Ended(host)
 
 
 def _one(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts | ToolError]) -> Ended:

@@ -22,27 +22,43 @@ Probes = Callable[[Host], tuple[Probe[Any], ...]]
 
 
 def gather(
-    tools: Tools, hosts: Iterable[Host], probes_of: Probes
+    tools: Tools,
+    hosts: Iterable[Host],
+    probes_of: Probes,
+    *,
+    found_on: Callable[[str, Facts | ToolError], None] = lambda _name, _found: None,
 ) -> Mapping[str, Facts | ToolError]:
-    """Return the facts of every host, or why there are none; a sick host stops itself alone."""
+    """Return the facts of every host, or why there are none; a sick host stops itself alone.
 
-    def look(host: Host) -> Facts:
-        tools.listen(Event(host.name, "probe", "looking"))
-        facts = _look(tools, host, probes_of(host))
-        tools.listen(Event(host.name, "probe", "done", is_end=True))
-        return facts
-
+    `found_on` hears of each host as soon as it is done, in the caller's thread.
+    """
     found: dict[str, Facts | ToolError] = {}
-    for outcome in each(hosts, look, limit=tools.limit):
-        name, error = outcome.item.name, outcome.error
-        if isinstance(error, ToolError):
-            tools.listen(Event(name, "probe", error.message, is_end=True))
-            found[name] = error.at(host=name, step="probe")
-        elif error is not None:
-            raise error
-        elif outcome.value is not None:
-            found[name] = outcome.value
+    for outcome in each(hosts, lambda host: look(tools, host, probes_of), limit=tools.limit):
+        name = outcome.item.name
+        found[name] = seen(tools, name, outcome.value, outcome.error)
+        found_on(name, found[name])
     return found
+
+
+def seen(
+    tools: Tools, name: str, facts: Facts | None, error: Exception | None
+) -> Facts | ToolError:
+    """Return what a look gave, told to whoever listens; raises what no ToolError explains."""
+    if isinstance(error, ToolError):
+        tools.listen(Event(name, "probe", error.message, is_end=True))
+        return error.at(host=name, step="probe")
+    if error is not None:
+        raise error
+    assert facts is not None
+    return facts
+
+
+def look(tools: Tools, host: Host, probes_of: Probes) -> Facts:
+    """Return the facts of one host, by one command over its connection."""
+    tools.listen(Event(host.name, "probe", "looking"))
+    facts = _look(tools, host, probes_of(host))
+    tools.listen(Event(host.name, "probe", "done", is_end=True))
+    return facts
 
 
 def _look(tools: Tools, host: Host, probes: tuple[Probe[Any], ...]) -> Facts:

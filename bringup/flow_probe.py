@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from .core.capture import read_capture, replayed, written
@@ -21,17 +21,31 @@ from .probes.phrases import IGNORED, PHRASES
 from .probes.scope import every
 
 
-def probe(tools: Tools, order: Order) -> tuple[Probed, ...]:
-    """Look at the ordered hosts; with a deployment, at its other hosts too, to compare them."""
-    found = gather(tools, needed(order), probes_of(order))
-    hosts = tuple(_probed(order, host, found[host.name]) for host in order.hosts)
+def probe(
+    tools: Tools, order: Order, *, probed_on: Callable[[Probed], None] = lambda _: None
+) -> tuple[Probed, ...]:
+    """Look at the ordered hosts; with a deployment, at its other hosts too, to compare them.
+
+    `probed_on` hears of each host as soon as it is judged, then of the deployments.
+    """
+    ordered = {host.name: host for host in order.hosts}
+    judged: dict[str, Probed] = {}
+
+    def tell(name: str, found: Facts | ToolError) -> None:
+        if name in ordered:
+            judged[name] = _probed(order, ordered[name], found)
+            probed_on(judged[name])
+
+    found = gather(tools, needed(order), probes_of(order), found_on=tell)
     facts = {name: one for name, one in found.items() if isinstance(one, Facts)}
     named = {deployment.name: deployment for deployment in order.deployments.values()}
-    whole = (
+    whole = tuple(
         Probed(name, assess_deployment(order.inventory, deployment, facts))
         for name, deployment in sorted(named.items())
     )
-    return (*hosts, *whole)
+    for one in whole:
+        probed_on(one)
+    return (*(judged[name] for name in ordered), *whole)
 
 
 def _probed(order: Order, host: Host, found: Facts | ToolError) -> Probed:

@@ -9,7 +9,7 @@ from pathlib import Path
 from . import __version__
 from .core.errors import Exit, Unreachable, UsageError, gravest
 from .core.facts import Facts
-from .core.probed import Probed, document
+from .core.probed import Probed, by_verdict, document
 from .core.rules import Verdict
 from .edge.store import write_atomic
 from .flow_open import Choice, moment, opened, read_inventory
@@ -19,6 +19,7 @@ from .report_page import page
 from .report_probe import probe_view
 from .report_screen import Screen
 from .report_stats import stats_document, stats_view
+from .report_summary import summary_document, summary_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,17 @@ def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
     """Look as wanted and return the gravest exit code of the last look."""
     if wanted.files:
         inventory = read_inventory(choice.inventory)
-        return _tell(screen, tuple(replay(inventory, Path(file)) for file in wanted.files), wanted)
+        kept = tuple(replay(inventory, Path(file)) for file in wanted.files)
+        for one in kept:
+            _emit(screen, one)
+        return _tell(screen, kept, wanted)
     with opened(choice, screen.tell, deployment=wanted.deployment, deep=wanted.deep) as (
         tools,
         order,
     ):
         before = _before(wanted, tuple(host.name for host in order.hosts))
         before = before or (dict(last_facts(tools, order.hosts)) if wanted.every_s else {})
-        probed = probe(tools, order)
+        probed = probe(tools, order, probed_on=lambda one: _emit(screen, one))
         code = _tell(screen, probed, wanted)
         _tell_changes(screen, before, probed)
         while wanted.every_s:
@@ -81,12 +85,20 @@ def code_of(probed: tuple[Probed, ...], *, strict: bool = False) -> Exit:
     return gravest(codes)
 
 
+def _emit(screen: Screen, one: Probed) -> None:
+    """Give machines one host's object as soon as it is there."""
+    screen.emit(document((one,), tool=__version__, at=moment()))
+
+
 def _tell(screen: Screen, probed: tuple[Probed, ...], wanted: Look) -> Exit:
-    at = moment()
+    code = code_of(probed, strict=wanted.strict)
     screen.show(probe_view(probed, facts=wanted.facts))
-    screen.emit(document(probed, tool=__version__, at=at))
-    _write(wanted, probed, at)
-    return code_of(probed, strict=wanted.strict)
+    hosts = tuple(one for one in probed if one.error or one.facts.readings)
+    counts = {verdict.value: len(them) for verdict, them in by_verdict(hosts).items()}
+    screen.show(summary_view(counts))
+    screen.emit(summary_document(counts, code))
+    _write(wanted, probed, moment())
+    return code
 
 
 def _write(wanted: Look, probed: tuple[Probed, ...], at: str) -> None:

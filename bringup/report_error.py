@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from .core.errors import ToolError
+from .core.errors import ToolError, alike
+from .edge.names import fold
+
+
+def errors_view(errors: Iterable[ToolError]) -> RenderableType:
+    """Return errors, those of one kind once: the first in full, then the other hosts."""
+    rows: list[RenderableType] = []
+    for group in alike(errors):
+        rows.append(error_view(group[0]))
+        if hosts := [error.host for error in group[1:] if error.host]:
+            rows.append(_row("also", fold(hosts), style="bold"))
+    return Group(*rows)
 
 
 def error_view(error: ToolError) -> RenderableType:

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from .core.errors import alike
 from .core.probed import (
     FactRow,
     Folded,
@@ -77,17 +78,16 @@ def _grid() -> Table:
 
 
 def _errors(probed: tuple[Probed, ...]) -> Iterator[RenderableType]:
-    """Yield why hosts were not looked at, those with one reason together."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for one in probed:
-        if one.error is not None:
-            reasons.setdefault((one.error.message, one.error.remedy), []).append(one.host)
-    for (message, remedy), hosts in reasons.items():
+    """Yield why hosts were not looked at, those with one trouble together."""
+    errors = [one.error.at(host=one.host) for one in probed if one.error is not None]
+    for group in alike(errors):
         grid = _grid()
-        grid.add_row(Text("not seen", "bold magenta"), Text(fold(hosts), "bold"))
-        grid.add_row("because", Text(message))
-        if remedy:
-            grid.add_row("do", Text(remedy, "green"))
+        grid.add_row(
+            Text("not seen", "bold magenta"), Text(fold([each.host for each in group]), "bold")
+        )
+        grid.add_row("because", Text(group[0].message))
+        if group[0].remedy:
+            grid.add_row("do", Text(group[0].remedy, "green"))
         yield Padding(grid, (0, 0, 0, 2))
 
 

@@ -5,7 +5,8 @@ What several hosts share is said once, with their names folded: a pair or a hund
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -16,7 +17,7 @@ from rich.text import Text
 from .core.host import Scalar
 from .core.knobs import Decision
 from .core.outcome import Ended
-from .core.plan import Plan
+from .core.plan import Plan, difference
 from .core.plan import document as plan_document
 from .core.probed import Probed
 from .core.receipt import document as receipt_document
@@ -25,6 +26,9 @@ from .edge.names import fold
 from .report import COLOR, plan_view, receipt_view
 from .report_fix import fix_document
 from .report_probe import findings_view
+
+MOST_VALUES = 3
+"""How many values of one knob are shown; --json has all."""
 
 
 def run_view(ended: Iterable[Ended], *, diff: bool, brief: bool = False) -> RenderableType:
@@ -36,7 +40,7 @@ def run_view(ended: Iterable[Ended], *, diff: bool, brief: bool = False) -> Rend
     if told:
         found = [Probed(plan.host, plan.findings) for plan in told]
         rows += [_title("findings"), findings_view(found), _title("decisions"), _decisions(told)]
-    rows += [_title("plan"), *(view for one in every for view in _one(one, diff=diff))]
+    rows += [_title("plan"), *_plans(every, diff=diff)]
     return Group(*rows)
 
 
@@ -68,10 +72,14 @@ def _decisions(plans: list[Plan]) -> RenderableType:
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold", ratio=2)
     grid.add_column(overflow="fold", ratio=3)
-    for key in sorted(firsts, key=lambda key: (key[0], hosts[key])):
-        where = "" if len(set(hosts[key])) == len(plans) else f"{fold(hosts[key])}: "
-        why = Text(where + _why(firsts[key]), "dim")
-        grid.add_row(key[0], Text(str(key[1])), why)
+    for knob, keys in groupby(sorted(firsts, key=lambda key: (key[0], hosts[key])), lambda k: k[0]):
+        own = list(keys)
+        for key in own[:MOST_VALUES]:
+            where = "" if len(set(hosts[key])) == len(plans) else f"{fold(hosts[key])}: "
+            grid.add_row(knob, Text(str(key[1])), Text(where + _why(firsts[key]), "dim"))
+        if rest := [host for key in own[MOST_VALUES:] for host in hosts[key]]:
+            others = f"{fold(rest)}: {len(own) - MOST_VALUES} other values (--json shows all)"
+            grid.add_row("", "", Text(others, "dim"))
     return Padding(grid, (0, 0, 0, 2))
 
 
@@ -81,24 +89,58 @@ def _why(decision: Decision) -> str:
     return because + lost
 
 
+def _plans(ended: Iterable[Ended], *, diff: bool) -> Iterator[RenderableType]:
+    """Yield how hosts stand to their steps, or came out; those with the same lines once."""
+    groups: dict[object, list[Ended]] = {}
+    for one in ended:
+        groups.setdefault(_shape(one, diff=diff), []).append(one)
+    for group in groups.values():
+        head = Text(f" {fold(tuple(one.host for one in group))}", "bold")
+        yield head.append(f"  shown for {group[0].host}", "dim") if group[1:] else head
+        yield from _one(group[0], diff=diff)
+        records = [one.record for one in group if one.record]
+        if records:
+            more = f"  and {len(records) - 1} more beside it" if records[1:] else ""
+            yield Text(f"  receipt      {records[0]}{more}", "dim")
+
+
+def _shape(ended: Ended, *, diff: bool) -> object:
+    """Return what is shown of one host with its own name and address left out."""
+    plan, receipt = ended.plan, ended.receipt
+    if plan is None:
+        return None
+    own = [str(d.value) for d in plan.decisions if d.knob == "advertise_host"] + [ended.host]
+
+    def common(text: str) -> str:
+        for name in filter(None, own):
+            text = text.replace(name, "@")
+        return text
+
+    if receipt is not None:
+        return tuple((common(done.id), done.outcome) for done in receipt.steps)
+    steps = tuple(
+        (common(each.step.title), each.observation.state, common(difference(each)) if diff else "")
+        for each in plan.steps
+    )
+    is_mended = bool(ended.rounds) or any(fix.is_taken for fix in ended.fixes)
+    blocks = frozenset(finding.id for finding in plan.blocks)
+    return (blocks, is_mended, steps) if is_mended or not blocks else blocks
+
+
 def _one(ended: Ended, *, diff: bool) -> Iterator[RenderableType]:
     plan = ended.plan
-    yield Text(f" {ended.host}", "bold")
     if plan is None:
         yield Text("  not planned: see the error below", "red")
-        return
-    if plan.blocks:
+    elif plan.blocks:
         names = ", ".join(sorted({finding.id for finding in plan.blocks}))
         done = "nothing else was changed" if ended.rounds else "nothing was changed"
         yield Text(f"  {done}: blocked by {names}", "bold red")
         if not ended.rounds and any(fix.is_taken for fix in ended.fixes):
             yield plan_view(plan, diff=diff)
-        return
-    if ended.receipt is None:
+    elif ended.receipt is None:
         yield plan_view(plan, diff=diff)
-        return
-    yield receipt_view(ended.receipt)
-    yield Text(f"  receipt      {ended.record}", "dim")
+    else:
+        yield receipt_view(ended.receipt)
 
 
 def ended_document(ended: Ended) -> dict[str, Any]:
@@ -123,11 +165,18 @@ def _fixes(ended: Ended) -> dict[str, Any]:
     return {"fixes": [fix_document(fix) for fix in ended.fixes], "fix_receipts": rounds}
 
 
+def by_outcome(ended: Iterable[Ended], *, check: bool) -> Mapping[str, tuple[str, ...]]:
+    """Return the hosts that came out the same way, by the words for it."""
+    words: dict[str, tuple[str, ...]] = {}
+    for one in ended:
+        word = _word(one, check=check)
+        words[word] = (*words.get(word, ()), one.host)
+    return words
+
+
 def summary_view(ended: Iterable[Ended], *, check: bool) -> RenderableType:
     """Return the line at the end: how many hosts came out how."""
-    words: dict[str, list[str]] = {}
-    for one in ended:
-        words.setdefault(_word(one, check=check), []).append(one.host)
+    words = by_outcome(ended, check=check)
     text = "; ".join(f"{len(hosts)} {word} ({fold(hosts)})" for word, hosts in words.items())
     return Text(f"\n{text}", "bold")
 

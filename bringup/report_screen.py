@@ -37,8 +37,8 @@ class Screen(Protocol):
         """Show a view that stands in the place of the last one while work goes on."""
         ...
 
-    def fail(self, error: ToolError) -> None:
-        """Show an error in full."""
+    def fail(self, *errors: ToolError) -> None:
+        """Show errors in full; those that differ only in their host once, for people."""
         ...
 
     def close(self) -> None:
@@ -71,8 +71,9 @@ class JsonScreen:
     def watch(self, view: RenderableType) -> None:
         """Nothing: events tell machines."""
 
-    def fail(self, error: ToolError) -> None:
-        self.emit(error_document(error))
+    def fail(self, *errors: ToolError) -> None:
+        for error in errors:
+            self.emit(error_document(error))
 
     def close(self) -> None:
         """Nothing to restore."""
@@ -169,17 +170,19 @@ class PeopleScreen:
             self._status.stop()
             self._status = None
 
-    def fail(self, error: ToolError) -> None:
+    def fail(self, *errors: ToolError) -> None:
+        if not errors:
+            return
         from rich.console import Console
 
-        from .report_error import error_view
+        from .report_error import errors_view
 
         with self._lock:
             self._stop()
             width = None if self._error.isatty() else WHOLE
             console = Console(file=self._error, width=width, highlight=False)
             with console.capture() as captured:
-                console.print(error_view(error))
+                console.print(errors_view(errors))
             lines = captured.get().split("\n")
             self._error.write("\n".join(line.rstrip() for line in lines))
             self._error.flush()

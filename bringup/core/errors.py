@@ -9,6 +9,8 @@ ToolError
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -155,3 +157,17 @@ class Interrupted(ToolError):
     """The operator pressed Ctrl-C."""
 
     code = Exit.INTERRUPTED
+
+
+_OWN = re.compile(r"SHA256:\S+|\d+(?:[.:]\d+)*")
+"""What differs between hosts with one trouble: keys, addresses, ports, times, counts."""
+
+
+def alike(errors: Iterable[ToolError]) -> tuple[tuple[ToolError, ...], ...]:
+    """Return errors in groups that differ only in the host's name, in numbers and in keys."""
+    groups: dict[tuple[str, ...], list[ToolError]] = {}
+    for error in errors:
+        texts = (error.step, error.message, error.remedy)
+        shape = (_OWN.sub("#", text.replace(error.host or "\0", "@")) for text in texts)
+        groups.setdefault((type(error).__name__, *shape), []).append(error)
+    return tuple(map(tuple, groups.values()))

@@ -35,65 +35,81 @@ def each(
     limit: int = LIMIT,
     deadline_s: float | None = None,
     stop: threading.Event | None = None,
+    then: Callable[[Outcome[T, R]], Iterable[T]] | None = None,
 ) -> Iterator[Outcome[T, R]]:
     """Do the work for every item, and yield each outcome when it is there.
 
-    An item is taken when a thread comes free, so a slow one holds up nobody. Items that are not
-    done when `stop` is set or `deadline_s` seconds have passed come out with an error. Leaving
+    An item is taken when a thread comes free, so a slow one holds up nobody. `then` is asked, in
+    the caller's thread, what an outcome makes possible: items that join the queue. Items that are
+    not done when `stop` is set or `deadline_s` seconds have passed come out with an error. Leaving
     the loop early (Ctrl-C as well) sets `stop` and waits for nobody: threads are daemons, and
     closing the fleet wakes those that wait on a line.
     """
-    stop = stop or threading.Event()
-    waiting: queue.SimpleQueue[T] = queue.SimpleQueue()
-    done: queue.SimpleQueue[Outcome[T, R]] = queue.SimpleQueue()
-    pending = list(items)
-    for item in pending:
-        waiting.put(item)
-    for number in range(min(limit, len(pending))):
-        name = f"host-{number}"
-        threading.Thread(
-            target=_serve, args=(waiting, done, work, stop), name=name, daemon=True
-        ).start()
+    crew = _Crew(work, limit, stop or threading.Event())
     ends_at = None if deadline_s is None else time.monotonic() + deadline_s
     try:
-        while pending:
-            outcome = _next(done, ends_at, stop)
+        crew.take(items)
+        while crew.pending:
+            outcome = crew.next(ends_at)
             if outcome is None:
                 break
-            pending.remove(outcome.item)
+            if then is not None:
+                crew.take(then(outcome))
             yield outcome
-        yield from (Outcome(item, error=_left_undone(stop)) for item in pending)
+        yield from (Outcome(item, error=_left_undone(crew.stop)) for item in crew.pending.values())
     finally:
-        stop.set()
+        crew.dismiss()
 
 
 SLICE_S = 0.2
 
 
-def _next(
-    done: queue.SimpleQueue[Outcome[T, R]], ends_at: float | None, stop: threading.Event
-) -> Outcome[T, R] | None:
-    """Return the next outcome, or None when the time is up or the run was stopped."""
-    while True:
-        try:
-            return done.get(timeout=SLICE_S)
-        except queue.Empty:
-            if stop.is_set() or (ends_at is not None and time.monotonic() > ends_at):
-                return None
+class _Crew(Generic[T, R]):
+    """Threads that share one queue; started as work comes in, never more than the limit."""
 
+    def __init__(self, work: Callable[[T], R], limit: int, stop: threading.Event) -> None:
+        self.stop = stop
+        self.pending: dict[int, T] = {}
+        self._work = work
+        self._limit = limit
+        self._count = 0
+        self._threads = 0
+        self._waiting: queue.SimpleQueue[tuple[int, T] | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[int, Outcome[T, R]]] = queue.SimpleQueue()
 
-def _serve(
-    waiting: queue.SimpleQueue[T],
-    done: queue.SimpleQueue[Outcome[T, R]],
-    work: Callable[[T], R],
-    stop: threading.Event,
-) -> None:
-    while not stop.is_set():
-        try:
-            item = waiting.get_nowait()
-        except queue.Empty:
-            return
-        done.put(_attempt(item, work))
+    def take(self, items: Iterable[T]) -> None:
+        """Queue items; start threads where there are fewer than items and the limit."""
+        for item in items:
+            self.pending[self._count] = item
+            self._waiting.put((self._count, item))
+            self._count += 1
+        while self._threads < min(self._limit, len(self.pending)):
+            name = f"host-{self._threads}"
+            threading.Thread(target=self._serve, name=name, daemon=True).start()
+            self._threads += 1
+
+    def next(self, ends_at: float | None) -> Outcome[T, R] | None:
+        """Return the next outcome, or None when the time is up or the run was stopped."""
+        while True:
+            try:
+                number, outcome = self._done.get(timeout=SLICE_S)
+            except queue.Empty:
+                if self.stop.is_set() or (ends_at is not None and time.monotonic() > ends_at):
+                    return None
+            else:
+                del self.pending[number]
+                return outcome
+
+    def dismiss(self) -> None:
+        """Let every thread go home when it has done what it is at."""
+        self.stop.set()
+        for _ in range(self._threads):
+            self._waiting.put(None)
+
+    def _serve(self) -> None:
+        while (taken := self._waiting.get()) is not None and not self.stop.is_set():
+            number, item = taken
+            self._done.put((number, _attempt(item, self._work)))
 
 
 def _attempt(item: T, work: Callable[[T], R]) -> Outcome[T, R]:

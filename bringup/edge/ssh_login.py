@@ -225,6 +225,9 @@ def _try(
         return False
     if trouble is not None and not isinstance(trouble, EOFError | OSError):
         raise _cannot_sign(endpoint, identity, trouble)
+    silence = str(getattr(transport.sock, "trouble", ""))
+    if silence.startswith("nothing came"):
+        raise _no_answer(endpoint, silence)
     raise _login_fault(
         endpoint,
         f"the server closed the line (tried {', '.join((*refused, str(identity)))})",
@@ -249,10 +252,10 @@ def _login_fault(endpoint: Endpoint, why: str, remedy: str) -> Unreachable:
     )
 
 
-def _no_answer(endpoint: Endpoint) -> Unreachable:
+def _no_answer(endpoint: Endpoint, silence: str = "") -> Unreachable:
     return _login_fault(
         endpoint,
-        f"no answer within {2 * endpoint.connect_s:g} s",
+        f"no answer ({silence})" if silence else f"no answer within {2 * endpoint.connect_s:g} s",
         "sshd hangs while it checks the login: DNS (UseDNS), PAM or a full disk are the usual"
         " causes; see its console",
     )

@@ -71,6 +71,7 @@ async def serve(place: Place, channel: asyncssh.SSHServerProcess[bytes]) -> None
             task.cancel()
         if not is_through:
             LOG.info("%s lost the line: its command is ended", place.name)
+            child.stdin.close()  # as a server does: what watches its input hears of it
             await end_group(child.process.pid)
         await child.process.wait()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
@@ -21,6 +21,14 @@ from .common import (
     Stats,
     knob_settings,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..core.outcome import Ended
+    from ..core.remote import Traffic
+    from ..flow_open import Choice
+    from ..flow_types import Order
 
 
 def provision(
@@ -58,14 +66,14 @@ def provision(
     reachable, 4 blocked (nothing was changed), 5 check mode and something would change.
     """
     from ..engines.knobs import KNOBS
-    from ..flow import provision as run
     from ..flow_fix_choice import choice_of
-    from ..flow_open import Choice, choose, deployments_for, read_inventory, tools_for
+    from ..flow_open import Choice, choose, deployments_for, read_inventory
     from ..flow_plan import compare, keep
     from ..flow_types import Order
     from ..report_fix import fixes_view
-    from ..report_provision import ended_document, run_view, summary_view
+    from ..report_provision import by_outcome, run_view, summary_view
     from ..report_stats import stats_document, stats_view
+    from ..report_summary import summary_document
 
     settings = knob_settings(set, KNOBS)
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
@@ -76,21 +84,41 @@ def provision(
         known, hosts, served, check=check, set=settings, approve=compare(plan),
         fix=choice_of(fix, fix_only, fix_level, plan),
     )  # fmt: skip
-    with tools_for(known, choice, screen.tell) as tools:
-        ended = run(tools, order)
-        traffic = tools.fleet.traffic()
+    ended, traffic = _run(screen, choice, order)
     keep(save_plan, ended)
+    code = gravest([one.code for one in ended])
+    counts = {word: len(them) for word, them in by_outcome(ended, check=check).items()}
     screen.show(run_view(ended, diff=diff))
     screen.show(fixes_view(ended, check=check))
-    for one in ended:
-        screen.emit(ended_document(one))
-        if one.error:
-            screen.fail(one.error)
+    screen.fail(*(one.error for one in ended if one.error))
     screen.show(summary_view(ended, check=check))
+    screen.emit(summary_document(counts, code))
     if stats:
         screen.show(stats_view(traffic))
         screen.emit(stats_document(traffic))
-    return gravest([one.code for one in ended])
+    return code
+
+
+def _run(
+    screen: Screen, choice: Choice, order: Order
+) -> tuple[tuple[Ended, ...], Mapping[str, Traffic]]:
+    """Do the work; machines get each host as it ends, people what was done when they stop it."""
+    from ..flow import provision as run
+    from ..flow_open import tools_for
+    from ..report_provision import ended_document, summary_view
+
+    done: list[Ended] = []
+
+    def tell(one: Ended) -> None:
+        done.append(one)
+        screen.emit(ended_document(one))
+
+    try:
+        with tools_for(order.inventory, choice, screen.tell) as tools:
+            return run(tools, order, ended_on=tell), tools.fleet.traffic()
+    except KeyboardInterrupt:
+        screen.show(summary_view(done, check=order.check) if done else "no host was done")
+        raise
 
 
 VERBS = (Verb("provision", provision),)

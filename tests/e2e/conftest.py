@@ -53,10 +53,11 @@ class Lab:
         )
 
     def objects(self, verb: str, *more: str) -> list[dict[str, Any]]:
-        """Run a verb with --json and return its objects, events left out."""
+        """Run a verb with --json and return its objects, events and the summary left out."""
         lines = self.run(verb, "--json", *more).stdout.splitlines()
         found = [json.loads(line) for line in lines]
-        return [one for one in found if one.get("schema") != "bringup.event/1"]
+        aside = ("bringup.event/1", "bringup.summary/1")
+        return [one for one in found if one.get("schema") not in aside]
 
     def scripts(self) -> dict[str, bytes]:
         """Return every written serve script by host and name."""
