@@ -5,8 +5,9 @@ from __future__ import annotations
 from .core.errors import ToolError, UsageError
 from .core.event import Listen
 from .core.facts import Facts
-from .engines.topology import Advice, Subject, Witness, Workload, advise
+from .engines.topology import Advice, Subject, Witness, advise
 from .engines.topology_facts import hardware_of, subject_of
+from .engines.topology_load import Workload
 from .flow import needed, probes_of
 from .flow_gather import gather
 from .flow_open import Choice, read_inventory, tools_for

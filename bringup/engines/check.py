@@ -65,6 +65,16 @@ KINDS: dict[str, tuple[Level, str, str]] = {
         "every process of a host can read a command line",
     ),
     "variable-not-read": (Level.BLOCK, "A variable that this version does not read", NOBODY),
+    "pair-differs": (
+        Level.BLOCK,
+        "The roles' command lines fit each other",
+        "workers of one pair must agree on it, or KV cannot pass between them",
+    ),
+    "front-port-taken": (
+        Level.BLOCK,
+        "The front and a worker listen on different ports",
+        "the second one dies on a taken port",
+    ),
     "variable-unknown": (Level.WARN, "A variable that nobody knows", NOBODY),
 }
 """What can be wrong with a command line: how grave each kind is, its title, and why."""

@@ -11,7 +11,7 @@ from ..core.knobs import Decision, Knob, Merge, agree, largest, smallest
 from ..core.nearest import did_you_mean
 from ..core.rules import Finding, Row
 from ..core.words import Secret
-from ..rules import CHECKS, advice, deployment, fallbacks
+from ..rules import CHECKS, advice, deployment, fallbacks, pairs
 from .check import KINDS
 from .collect import engines
 from .engine import Engine, Setting, plainly
@@ -38,7 +38,9 @@ class Explanation:
 
 def rules() -> Mapping[str, Row[Any]]:  # Any: rows of one host and rows across hosts alike
     """Return every check and rule by id."""
-    rows: tuple[Row[Any], ...] = (*CHECKS, *fallbacks.ROWS, *advice.ROWS, *deployment.ROWS)
+    rows: tuple[Row[Any], ...] = (
+        *CHECKS, *fallbacks.ROWS, *advice.ROWS, *deployment.ROWS, *pairs.ROWS,
+    )  # fmt: skip
     return {row.id: row for row in rows}
 
 
@@ -58,8 +60,8 @@ def explain(name: str) -> Explanation:
         return explain_knob(settings[0][1].knob)
     for quirk in QUIRKS:
         if quirk.id == name:
-            lines = (("reason", quirk.reason), ("holds for", _span(quirk.package, quirk.since,
-                                                                   quirk.until)),
+            lines = (("reason", quirk.reason), ("holds for", _span(quirk.package or "every engine",
+                                                                   quirk.since, quirk.until)),
                      ("do", quirk.remedy))  # fmt: skip
             return Explanation(quirk.title, lines, quirk.source)
     if name in KINDS:

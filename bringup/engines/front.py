@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from ..core.host import Deployment, Host, Mode, Role
-from ..core.rules import Finding, Level, Status, World
+from ..core.rules import Finding, Status, World
 from ..core.words import Secret
 from .build import Piece, assemble
-from .check import Dialect, findings
+from .check import KINDS, Dialect, findings
 from .derive import address_of
 from .dynamo import services
 from .engine import CommandLine, Settled, plainly
@@ -155,11 +155,11 @@ def check(spec: Spec, deployment: Deployment, workers: Iterable[Spec] = ()) -> t
 def _taken(spec: Spec, workers: Iterable[Spec]) -> Iterator[Finding]:
     """Yield workers of the same host that somebody gave the front's port."""
     port = spec.ports["http_port"]
+    level, title, reason = KINDS["front-port-taken"]
     here = (w for w in workers if w.host == spec.host)
     for role, knob in ((w.role, k) for w in here for k, taken in w.ports.items() if taken == port):
         yield Finding(
-            "front-port-taken", "The front and a worker listen on different ports", Status.FAIL,
-            Level.BLOCK, "", (f"{knob} of {role} is {port}, the port of the {spec.role}",),
-            "the second one dies on a taken port",
+            "front-port-taken", title, Status.FAIL, level, "",
+            (f"{knob} of {role} is {port}, the port of the {spec.role}",), reason,
             f"leave {knob} of {role} out, or give services.frontend another port", PORTS,
         )  # fmt: skip

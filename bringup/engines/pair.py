@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..core.host import Mode
-from ..core.rules import Finding, Level, Status
+from ..core.rules import Finding, Status
 from ..core.words import Secret
 from ..rules.deployment import SHARED_ENV, SHARED_FLAGS
+from .check import KINDS
 from .spec import Spec
 from .words import Words, flexible, read
 
@@ -56,9 +57,8 @@ def _differs(shared: Shared, pair: list[tuple[Spec, Words]]) -> Iterable[Finding
     if len(set(said.values())) < 2:
         return
     text = ", ".join(f"{who}: {value or 'nothing'}" for who, value in sorted(said.items()))
+    level, title, reason = KINDS["pair-differs"]
     yield Finding(
-        "pair-differs", "The roles' command lines fit each other", Status.FAIL, Level.BLOCK, "",
-        (f"{shared.name}: {text}",),
-        "workers of one pair must agree on it, or KV cannot pass between them",
+        "pair-differs", title, Status.FAIL, level, "", (f"{shared.name}: {text}",), reason,
         "set it for the deployment, not for one role or host", SOURCE,
     )  # fmt: skip

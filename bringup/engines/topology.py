@@ -15,14 +15,19 @@ from enum import Enum
 
 from ..core.errors import UsageError
 from ..core.version import within
-
-
-class Topology(Enum):
-    """How GPUs are put to one model."""
-
-    COPIES = "copies"  # data parallel: each instance holds the whole model
-    TENSOR = "tensor parallel"
-    PAIR = "prefill and decode apart"
+from .topology_load import (
+    B200,
+    BUZZ,
+    TIGHT_MS,
+    Argument,
+    Topology,
+    Workload,
+    first_token,
+    latency,
+    possible,
+    prefill_share,
+    traffic,
+)
 
 
 class Link(Enum):
@@ -60,35 +65,6 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
-    """The traffic. Lengths in tokens; goals in ms, None where nobody set one.
-
-    `prefill_tokens_s`: the measured prefill rate of one instance. `reuse`: share of a prompt that
-    was seen before.
-    """
-
-    input_tokens: int
-    output_tokens: int
-    concurrency: int | None = None
-    requests_s: float | None = None
-    token_gap_ms: float | None = None  # goal for the 95th percentile between tokens
-    first_token_ms: float | None = None
-    prefill_tokens_s: float | None = None
-    reuse: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One variable's word: for which topology, how much it weighs (0: it only informs), and why."""
-
-    variable: str
-    leans: Topology | None
-    weight: int
-    because: str
-    figure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Witness:
     """Another tool's answer, such as aiconfigurator's."""
 
@@ -112,7 +88,9 @@ class Advice:
     def headline(self) -> str:
         """One line: the choice and its size."""
         if self.choice is Topology.COPIES:
-            return f"{self.size} copies (data_parallel: {self.size})"
+            each = self.knobs["data_parallel"]
+            workers = "" if each == self.size else f" in {self.size // each} workers"
+            return f"{self.size} copies{workers} (data_parallel: {each})"
         if self.choice is Topology.TENSOR:
             return f"tensor parallel over {self.size} GPUs (tensor_parallel: {self.size})"
         return f"prefill and decode apart, {_gpus_text(self.size)} a worker"
@@ -123,13 +101,8 @@ def _gpus_text(count: int) -> str:
 
 
 USABLE = 0.9  # of GPU memory
-TIGHT_MS = 50.0  # proposed: a gap that a reader of streamed text notices
-LONG_PROMPT = 8192  # proposed: a prompt that takes a step of its own
 FEW_GPUS = 4
 BAR = 100  # the weight of what cannot be: no argument outweighs it
-B200 = "2×B200 report"
-DISTSERVE = "DistServe: 7.4× requests within SLO (arXiv 2401.09670)"
-BUZZ = "Beyond the Buzz: the gain shrinks with few GPUs and small models (arXiv 2506.05508)"
 
 
 def advise(
@@ -137,16 +110,20 @@ def advise(
 ) -> Advice:
     """Return the advice for a model's traffic on this hardware.
 
-    Raises UsageError where nobody could count the GPUs or read their memory.
+    Raises UsageError where nobody could count the GPUs or read their memory, and for traffic that
+    cannot be.
     """
+    possible(workload)
     if hardware.gpus < 1 or hardware.memory_gib <= 0:
         raise UsageError("cannot argue: the GPUs of a host are not known", remedy="probe it first")
     need = gpus_needed(hardware, subject)
     arguments = (
-        _prefill_share(workload),
-        _latency(workload),
+        prefill_share(workload),
+        latency(workload),
         _gpus(hardware, subject, need),
         _transfer(hardware, workload, subject, need),
+        *traffic(workload),
+        *first_token(workload),
         *_bars(hardware, subject, need),
     )
     choice = _choice(arguments, hardware, subject, need)
@@ -157,7 +134,7 @@ def advise(
     }[choice]
     return Advice(
         choice, size, arguments, tuple(_changes(choice, hardware, workload, need)), witness,
-        _knobs(choice, size),
+        _knobs(choice, size, hardware.gpus_per_host // need),
     )  # fmt: skip
 
 
@@ -176,46 +153,10 @@ def _tensor_size(hardware: Hardware, need: int) -> int:
     return max(need, hardware.gpus_per_host)
 
 
-def _knobs(choice: Topology, size: int) -> dict[str, int]:
-    return {Topology.COPIES: {"data_parallel": size}}.get(choice, {"tensor_parallel": size})
-
-
-def _prefill_share(workload: Workload) -> Argument:
-    fresh = workload.input_tokens * (1 - workload.reuse)
-    share = fresh / (fresh + workload.output_tokens)
-    said = (
-        f"{share:.0%} of the tokens are prefill ({fresh:.0f} in, {workload.output_tokens} out"
-        + (f", {workload.reuse:.0%} of a prompt reused)" if workload.reuse else ")")
-    )
-    if share < 0.5:
-        figure = f"{B200}: 512 in, 2,048 out: copies 8,245, tensor 7,655, pair 6,023 tokens/s"
-        return Argument("prefill share", Topology.COPIES, 2, said, figure)
-    if workload.input_tokens >= LONG_PROMPT:
-        figure = "K3 report: 60K prompts beside streams: gap p95 2,873 ms shared, 29.2 ms apart"
-        return Argument("prefill share", Topology.PAIR, 2, said, figure)
-    figure = f"{B200}: 7,500 in, 200 out: pair 9.9 ms a token against 32.8 ms, at 40 % less output"
-    return Argument("prefill share", Topology.PAIR, 1, said, figure)
-
-
-def _latency(workload: Workload) -> Argument:
-    goal = workload.token_gap_ms
-    if goal is None:
-        return Argument("latency goal", Topology.COPIES, 2, "no goal for the gap between tokens",
-                        f"{B200}: copies gave most output where latency was free")  # fmt: skip
-    stall = _stall_ms(workload)
-    if stall is not None and stall > goal:
-        said = f"a prompt stalls streams for {stall:,.0f} ms, the goal is {goal:g} ms"
-        return Argument("latency goal", Topology.PAIR, 4, said, DISTSERVE)
-    if goal > TIGHT_MS:
-        return Argument("latency goal", Topology.COPIES, 1, f"a loose goal, {goal:g} ms", BUZZ)
-    said = f"a tight goal, {goal:g} ms between tokens"
-    return Argument("latency goal", Topology.PAIR, 3, said, DISTSERVE)
-
-
-def _stall_ms(workload: Workload) -> float | None:
-    """How long one prompt keeps the GPUs from streams, when the prefill rate was measured."""
-    rate = workload.prefill_tokens_s
-    return workload.input_tokens * (1 - workload.reuse) / rate * 1000 if rate else None
+def _knobs(choice: Topology, size: int, copies_per_host: int) -> dict[str, int]:
+    """Copies of one host share a worker; a copy on another host is a worker of its own."""
+    copies = min(size, max(1, copies_per_host))
+    return {Topology.COPIES: {"data_parallel": copies}}.get(choice, {"tensor_parallel": size})
 
 
 def _gpus(hardware: Hardware, subject: Subject, need: int) -> Argument:

@@ -85,6 +85,9 @@ def topology_advise(
     *,
     input_tokens: Annotated[int, Help("usual length of a prompt, tokens")] = 0,
     output_tokens: Annotated[int, Help("usual length of an answer, tokens")] = 0,
+    concurrency: Annotated[int, Help("requests at a time")] = 0,
+    requests_s: Annotated[float, Help("requests that arrive each second")] = 0,
+    first_token_ms: Annotated[float, Help("goal: until the first token, ms")] = 0,
     token_gap_ms: Annotated[float, Help("goal: 95th percentile between tokens, ms")] = 0,
     prefill_tokens_s: Annotated[float, Help("measured prefill rate of one worker, tokens/s")] = 0,
     reuse: Annotated[float, Help("share of a prompt that was seen before, 0 to 1")] = 0,
@@ -98,8 +101,8 @@ def topology_advise(
 
     Looks at the deployment's hosts; changes nothing. Says what would change its mind.
     """
-    from ..engines.topology import Workload
     from ..engines.topology import aiconfigurator as verdict
+    from ..engines.topology_load import Workload
     from ..flow_open import Choice
     from ..flow_topology import advise_on
     from ..report_engine import advice_view
@@ -110,7 +113,8 @@ def topology_advise(
         )
     witness = verdict(Path(aiconfigurator).read_text()) if aiconfigurator else None
     workload = Workload(
-        input_tokens, output_tokens, token_gap_ms=token_gap_ms or None,
+        input_tokens, output_tokens, concurrency or None, requests_s or None,
+        token_gap_ms=token_gap_ms or None, first_token_ms=first_token_ms or None,
         prefill_tokens_s=prefill_tokens_s or None, reuse=reuse,
     )  # fmt: skip
     choice = Choice(inventory, (), (), "", (), known_hosts, accept_new, state)

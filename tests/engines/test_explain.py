@@ -6,6 +6,7 @@ import pytest
 
 from bringup.core.errors import UsageError
 from bringup.core.rules import judge
+from bringup.decide import JOINT_RULES
 from bringup.engines.explain import Explanation, explain, explain_flag, rules
 from bringup.engines.knobs import KNOBS
 from bringup.rules import fallbacks
@@ -89,3 +90,8 @@ def test_a_finding_on_a_command_line_is_explained(name: str) -> None:
 def test_an_unknown_name_is_an_error_with_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean vllm-without-nvcc"):
         explain("vllm-without-nvc")
+
+
+@pytest.mark.parametrize("name", sorted(row.id for row in JOINT_RULES))
+def test_every_rule_across_hosts_is_explained(name: str) -> None:
+    assert explain(name).source

@@ -13,14 +13,13 @@ from bringup.engines.topology import (
     Hardware,
     Link,
     Subject,
-    Topology,
     Witness,
-    Workload,
     advise,
     aiconfigurator,
     gpus_needed,
 )
 from bringup.engines.topology_facts import hardware_of, subject_of
+from bringup.engines.topology_load import Topology, Workload
 from bringup.probes.gpu import Gpus
 from bringup.probes.infiniband import InfiniBand
 from tests.conftest import Golden
@@ -130,3 +129,50 @@ def test_unknown_gpus_are_an_error_not_a_guess() -> None:
 def test_a_model_of_unknown_size_is_an_error() -> None:
     with pytest.raises(UsageError, match="size of its model"):
         subject_of(model(situations.K3, weights_gib=None))
+
+
+def leaning(workload: Workload, variable: str) -> list[tuple[Topology | None, str]]:
+    found = advise(TWO_B300_HOSTS, K3, workload).arguments
+    return [(one.leans, one.because) for one in found if one.variable == variable]
+
+
+@pytest.mark.parametrize(
+    ("said", "leans", "because"),
+    [
+        ({"concurrency": 1}, Topology.COPIES, "one request at a time"),
+        ({"concurrency": 8}, None, "8 requests at a time"),
+        ({"requests_s": 0.001, "prefill_tokens_s": 14_500}, Topology.COPIES, "0.00 workers"),
+        ({"requests_s": 0.24, "prefill_tokens_s": 14_500}, Topology.PAIR, "0.99 workers"),
+        ({"requests_s": 0.24}, None, "nobody knows how busy"),
+    ],
+)
+def test_traffic_has_its_word(said: dict[str, float], leans: Topology | None, because: str) -> None:
+    ((who, why),) = leaning(Workload(60_000, 400, **said), "traffic")  # type: ignore[arg-type]
+    assert who is leans
+    assert because in why
+
+
+@pytest.mark.parametrize(
+    ("rate", "leans"), [(14_500.0, Topology.TENSOR), (140_000.0, None), (None, None)]
+)
+def test_a_goal_for_the_first_token_is_held_against_prefill(
+    rate: float | None, leans: Topology | None
+) -> None:
+    goal = Workload(60_000, 400, first_token_ms=1000, prefill_tokens_s=rate)
+    assert [who for who, _ in leaning(goal, "first token")] == [leans]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [Workload(0, 1), Workload(1, -1), Workload(9, 9, reuse=1.5), Workload(9, 9, reuse=1.0),
+     Workload(9, 9, token_gap_ms=-5), Workload(9, 9, requests_s=float("nan"))],
+)  # fmt: skip
+def test_traffic_that_cannot_be_is_an_error(wrong: Workload) -> None:
+    with pytest.raises(UsageError, match="cannot argue with"):
+        advise(TWO_B200, QWEN, wrong)
+
+
+def test_copies_on_other_hosts_are_workers_of_their_own() -> None:
+    advice = advise(TWO_B300_HOSTS, K3, DECODE_HEAVY)
+    assert advice.headline == "2 copies in 2 workers (data_parallel: 1)"
+    assert advise(TWO_B200, QWEN, DECODE_HEAVY).headline == "2 copies (data_parallel: 2)"
