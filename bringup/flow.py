@@ -25,7 +25,7 @@ from .engines.spec import UNIT
 from .engines.values import values
 from .flow_apply import apply, observe
 from .flow_engine import answered
-from .flow_fix import cleared, mend
+from .flow_fix import NOTHING, Mended, cleared, mend_all
 from .flow_gather import look, seen
 from .flow_types import Order, Tools
 from .probes import ALL
@@ -57,16 +57,20 @@ def provision(
 
     All hosts of a deployment are looked at, since rules compare them; only the ordered ones are
     changed. A host waits for the others of its deployment, and for nobody else; one host's
-    failure stops that host alone. `ended_on` hears of each host as soon as it is done.
+    failure stops that host alone. `ended_on` hears of each host as soon as it is done. Where
+    findings are to be fixed, all hosts are fixed before any is planned, so that a pair is planned
+    from what both have become.
     """
     facts: dict[str, Facts | ToolError] = {}
     ended: dict[str, Ended] = {}
     probes = probes_of(order)
+    mended = mend_all(tools, order, needed(order), ask=probes)
 
     def work(task: _Look | _Make) -> Facts | Ended:
-        if isinstance(task, _Look):
-            return look(tools, task.host, probes)
-        return _one(tools, order, task.host, task.facts)
+        done = mended.get(task.host.name, NOTHING)
+        if isinstance(task, _Make):
+            return _one(tools, order, task.host, task.facts, done)
+        return look(tools, task.host, probes) if done is NOTHING else done.facts()
 
     def then(outcome: Outcome[_Look | _Make, Facts | Ended]) -> Iterator[_Make]:
         name, value = outcome.item.host.name, outcome.value
@@ -127,15 +131,20 @@ def _ended(host: str, value: object, error: Exception | None) -> Ended:
     return value if isinstance(value, Ended) else Ended(host)
 
 
-def _one(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts | ToolError]) -> Ended:
+def _one(
+    tools: Tools,
+    order: Order,
+    host: Host,
+    facts: Mapping[str, Facts | ToolError],
+    mended: Mended,
+) -> Ended:
     own = facts[host.name]
+    if mended.error:
+        return mended.ended(host)
     if isinstance(own, ToolError):
         return Ended(host.name, error=own)
     known = {name: found for name, found in facts.items() if isinstance(found, Facts)}
-    mended = mend(tools, order, host, known, ask=probes_of(order))
-    if mended.error:
-        return mended.ended(host)
-    plan = make_plan(tools, order, host, mended.facts, first=mended.planned)
+    plan = make_plan(tools, order, host, known, first=mended.planned)
     if order.check or plan.blocks or not plan.changes:
         tools.listen(Event(host.name, "plan", "done", is_end=True))
         return mended.ended(host, plan)

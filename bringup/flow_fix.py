@@ -15,6 +15,7 @@ from .core.outcome import Ended
 from .core.plan import Plan, plan_steps
 from .core.rules import Finding, Level
 from .decide import design, world_of
+from .edge.pool import each
 from .flow_apply import apply, observe
 from .flow_gather import gather
 from .flow_types import Order, Tools
@@ -25,11 +26,14 @@ ROUNDS = 4
 """Most rounds: an engine, its toolkit, its way to GPUs, and one more."""
 
 
+Ask = Callable[[Host], tuple[Probe[Any], ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """What fixing came to: the facts as they are now, and what was done or would be."""
+    """What fixing came to: the host's own facts as they are now, what was done or would be."""
 
-    facts: Mapping[str, Facts]
+    own: Facts | ToolError
     fixes: tuple[Fix, ...] = ()
     rounds: tuple[Ended, ...] = ()
     error: ToolError | None = None
@@ -43,34 +47,55 @@ class Mended:
         )
 
 
-def mend(
-    tools: Tools,
-    order: Order,
-    host: Host,
-    facts: Mapping[str, Facts],
-    *,
-    ask: Callable[[Host], tuple[Probe[Any], ...]],
-) -> Mended:
-    """Fix what was chosen on one host; in check mode, say what the first round would do."""
+NOTHING = Mended(Facts())
+"""Where nothing was to be fixed."""
+
+
+def mend_all(
+    tools: Tools, order: Order, facts: Mapping[str, Facts | ToolError], *, ask: Ask
+) -> Mapping[str, Mended]:
+    """Fix what was chosen on every ordered host; one host's failure stops that host alone."""
+    known = {name: found for name, found in facts.items() if isinstance(found, Facts)}
     if order.fix is None:
-        return Mended(facts)
+        return {}
+
+    def work(host: Host) -> Mended:
+        return mend(tools, order, host, known, ask=ask)
+
+    hosts = [host for host in order.hosts if host.name in known]
+    done: dict[str, Mended] = {}
+    for outcome in each(hosts, work, limit=tools.limit):
+        host, error = outcome.item, outcome.error
+        if isinstance(error, ToolError):
+            done[host.name] = Mended(known[host.name], error=error.at(host=host.name))
+        elif error is not None:
+            raise error
+        elif outcome.value is not None:
+            done[host.name] = outcome.value
+    return done
+
+
+def mend(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts], *, ask: Ask) -> Mended:
+    """Fix what was chosen on one host; in check mode, say what the first round would do."""
     rounds: list[Ended] = []
     done: dict[str, Fix] = {}
     while True:
-        findings, fixes = _fixes(order, host, facts, order.fix)
+        own = facts[host.name]
+        findings, fixes = _fixes(order, host, facts)
         taken = tuple(fix for fix in fixes if fix.is_taken)
         every = (*(fix for id_, fix in done.items() if id_ not in _ids(fixes)), *fixes)
         if order.check:
-            return Mended(facts, fixes, planned=taken)
+            return Mended(own, fixes, planned=taken)
         plan = _plan(tools, order, host, facts, findings=findings, fixes=taken)
         if not plan.changes or len(rounds) == ROUNDS:
-            return Mended(facts, every, tuple(rounds))
+            return Mended(own, every, tuple(rounds))
         receipt, record, error = apply(tools, host, plan)
         rounds.append(Ended(host.name, plan, receipt, record, error))
         done |= {fix.finding.id: fix for fix in taken}
-        if error:
-            return Mended(facts, every, tuple(rounds), error)
-        facts = _again(tools, host, facts, ask)
+        fresh = error or gather(tools, [host], ask)[host.name]
+        if isinstance(fresh, ToolError):
+            return Mended(own, every, tuple(rounds), fresh)
+        facts = {**facts, host.name: fresh}
 
 
 def _ids(fixes: Iterable[Fix]) -> set[str]:
@@ -78,13 +103,13 @@ def _ids(fixes: Iterable[Fix]) -> set[str]:
 
 
 def _fixes(
-    order: Order, host: Host, facts: Mapping[str, Facts], choice: Choice
+    order: Order, host: Host, facts: Mapping[str, Facts]
 ) -> tuple[tuple[Finding, ...], tuple[Fix, ...]]:
     deployment = order.deployments.get(host.name)
     findings = design(order.inventory, host, deployment, facts, order.set).findings
     role = deployment.role_of(host.name) if deployment else None
     world = world_of(order.inventory, host, facts[host.name], deployment, role)
-    return findings, fixes_of(world, findings, choice)
+    return findings, fixes_of(world, findings, order.fix or Choice())
 
 
 def _plan(
@@ -110,19 +135,6 @@ def _plan(
         decisions=(),
         steps=plan_steps(steps, seen),
     )
-
-
-def _again(
-    tools: Tools,
-    host: Host,
-    facts: Mapping[str, Facts],
-    ask: Callable[[Host], tuple[Probe[Any], ...]],
-) -> Mapping[str, Facts]:
-    """Read the facts of a host that was changed; raises where it does not answer any more."""
-    fresh = gather(tools, [host], ask)[host.name]
-    if isinstance(fresh, ToolError):
-        raise fresh
-    return {**facts, host.name: fresh}
 
 
 def cleared(findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Finding, ...]:

@@ -42,6 +42,7 @@ class Remedy:
     unless: Callable[[World], str] = always
     touches_units: bool = False
     on_note: bool = True
+    only_named: str = ""
 
 
 def manager_of(world: World) -> str:
@@ -81,7 +82,9 @@ def _fix(
         why = "no remedy here is safe to automate"
         return None if is_note else Fix(finding, "", Risk.DRAIN, withheld=why, commands=commands)
     steps = row.build(world)
-    withheld = _withheld(row, world, choice, reloads) or ("" if steps else "it is yours to decide")
+    unasked = "" if is_named else row.only_named
+    withheld = unasked or _withheld(row, world, choice, reloads)
+    withheld = withheld or ("" if steps else "it is yours to decide")
     if withheld == _level(row) and not is_named:
         commands = (f"bringup provision --host {world.host.name} --fix --fix-level service",)
     return Fix(finding, row.title, row.risk, row.cost, steps, withheld, commands)

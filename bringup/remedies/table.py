@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from ..core.fixes import Choice, Fix, Risk
 from ..core.rules import Finding, Level, Status, World
-from . import container, gpu, system
+from . import container, gpu, slurm, system
 from .remedy import Remedy, fixes_for
 
 REMEDIES: tuple[Remedy, ...] = tuple(
-    sorted((*container.ROWS, *gpu.ROWS, *system.ROWS), key=lambda row: row.order)
+    sorted((*container.ROWS, *gpu.ROWS, *system.ROWS, *slurm.ROWS), key=lambda row: row.order)
 )
 
 HOLD = "HOLD"

@@ -20,6 +20,7 @@ from .kernel import sysctl_steps
 from .login import member_step
 from .package import hold_step, package_step
 from .service import service_step
+from .slurm import reservation_name, reserve_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,11 @@ def _sysctl(key: str, done: Done) -> Back:
     return _step(done, probe, done.found, (act,), f"set {key} back to {done.found}")
 
 
+def _reservation(node: str, done: Done) -> Back:
+    act = Run(("scontrol", "delete", f"ReservationName={reservation_name(node)}"), seconds=30)
+    return _step(done, reserve_step(node), done.found, (act,), f"give {node} back to Slurm")
+
+
 def _step(
     done: Done, probe: Step, wanted: str, actions: tuple[Action, ...], title: str,
     *, content: str | None = None,
@@ -159,5 +165,5 @@ def _step(
 
 _KINDS: Mapping[str, Callable[[str, Done], Back]] = {
     "file": _file, "folder": _folder, "package": _package, "hold": _hold, "service": _service,
-    "member": _member, "sysctl": _sysctl,
+    "member": _member, "sysctl": _sysctl, "reservation": _reservation,
 }  # fmt: skip
