@@ -13,6 +13,7 @@ from .core.fixes import Choice, Fix
 from .core.host import Host
 from .core.outcome import Ended
 from .core.plan import Plan, plan_steps
+from .core.remote import Looking
 from .core.rules import Finding, Level
 from .decide import design, world_of
 from .edge.pool import each
@@ -39,6 +40,12 @@ class Mended:
     error: ToolError | None = None
     planned: tuple[Fix, ...] = ()  # in check mode: what would be done
 
+    def facts(self) -> Facts:
+        """Return the host's facts; raises what stood in the way of looking."""
+        if isinstance(self.own, ToolError):
+            raise self.own
+        return self.own
+
     def ended(self, host: Host, plan: Plan | None = None) -> Ended:
         """Return how the host came out, as far as fixing goes."""
         last = self.rounds[-1].plan if self.rounds else None
@@ -52,26 +59,30 @@ NOTHING = Mended(Facts())
 
 
 def mend_all(
-    tools: Tools, order: Order, facts: Mapping[str, Facts | ToolError], *, ask: Ask
+    tools: Tools, order: Order, hosts: Iterable[Host], *, ask: Ask
 ) -> Mapping[str, Mended]:
-    """Fix what was chosen on every ordered host; one host's failure stops that host alone."""
-    known = {name: found for name, found in facts.items() if isinstance(found, Facts)}
+    """Look at hosts and fix what was chosen on the ordered ones; {} where nothing is to be fixed.
+
+    One host's failure stops that host alone.
+    """
     if order.fix is None:
         return {}
+    facts = gather(tools, hosts, ask)
+    known = {name: found for name, found in facts.items() if isinstance(found, Facts)}
+    done = {name: Mended(found) for name, found in facts.items()}
 
     def work(host: Host) -> Mended:
         return mend(tools, order, host, known, ask=ask)
 
-    hosts = [host for host in order.hosts if host.name in known]
-    done: dict[str, Mended] = {}
-    for outcome in each(hosts, work, limit=tools.limit):
-        host, error = outcome.item, outcome.error
+    ordered = [host for host in order.hosts if host.name in known]
+    for outcome in each(ordered, work, limit=tools.limit):
+        name, error = outcome.item.name, outcome.error
         if isinstance(error, ToolError):
-            done[host.name] = Mended(known[host.name], error=error.at(host=host.name))
+            done[name] = Mended(known[name], error=error.at(host=name))
         elif error is not None:
             raise error
         elif outcome.value is not None:
-            done[host.name] = outcome.value
+            done[name] = outcome.value
     return done
 
 
@@ -125,7 +136,7 @@ def _plan(
 
     steps = merged(step for fix in fixes for step in fix.steps)
     tools.listen(Event(host.name, "observe", f"{len(steps)} steps of fixes"))
-    seen = observe(tools, tools.fleet.remote(host.name), host, steps)
+    seen = observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
     return Plan(
         host=host.name,
         tool=tools.version,

@@ -12,6 +12,7 @@ from .core.host import Host
 from .core.outcome import Ended
 from .core.plan import Plan, plan_steps
 from .core.receipt import SCHEMA, Done, Outcome
+from .core.remote import Looking
 from .core.steps import Observation
 from .edge.pool import each
 from .edge.store import load_document
@@ -52,7 +53,7 @@ def _one(tools: Tools, host: Host, *, to: str, check: bool) -> Undone:
     every = tuple(back(done) for path in paths for done in reversed(_changed(path)))
     ways = tuple(_joined(every))
     steps = tuple(way.step for way in ways if way.step is not None)
-    seen = observe(tools, tools.fleet.remote(host.name), host, steps)
+    seen = observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
     refuse_changed(ways, seen)
     plan = Plan(
         host.name, tools.version, "", "", (), (), plan_steps(steps, seen)
