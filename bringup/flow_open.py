@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import pwd
 import secrets
 import socket
 from collections.abc import Iterable, Iterator
@@ -36,7 +37,17 @@ class Choice:
 
 
 def operator() -> str:
-    """Return who runs this, from where: for locks, receipts and logs."""
+    """Return who runs this, from where: for locks, receipts and logs.
+
+    Raises UsageError for a user without an entry, as in a container run under a bare number.
+    """
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        raise UsageError(
+            f"cannot tell who runs this: no user has the number {os.getuid()}",
+            remedy="run as a user in /etc/passwd; SSH asks the same",
+        ) from None
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
@@ -61,6 +72,12 @@ def _images(folder: Path) -> Path | None:
         if place.is_dir():
             return place
     return None
+
+
+def _templates() -> Path:
+    """Templates lie in the working directory, else where bringup's own are."""
+    own = Path("templates")
+    return own if own.is_dir() else Path(__file__).parent.parent / "templates"
 
 
 def choose(inventory: Inventory, choice: Choice) -> tuple[Host, ...]:
@@ -114,14 +131,15 @@ def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[
 
     known = Path(choice.known_hosts).expanduser() if choice.known_hosts else None
     options = SshOptions(known_hosts=known, accept_new=choice.accept_new)
+    who = operator()
     with SshFleet(inventory.hosts, options) as fleet:
         yield Tools(
             fleet=fleet,
-            renderer=Renderer(Path("templates")),
+            renderer=Renderer(_templates()),
             store=Store(Path(choice.state or os.environ.get("BRINGUP_STATE", ".bringup"))),
             moment=moment,
             nonce=lambda: secrets.token_hex(6),
-            operator=operator(),
+            operator=who,
             version=__version__,
             listen=listen,
         )

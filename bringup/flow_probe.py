@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from .core.capture import read_capture, replayed, written
@@ -12,7 +13,7 @@ from .core.facts import Facts
 from .core.host import Host, Inventory, Login
 from .core.probed import Probed
 from .decide import assess, assess_deployment
-from .edge.store import write_atomic
+from .edge.store import answered_at, write_atomic
 from .flow import needed, probes_of
 from .flow_gather import gather
 from .flow_types import Order, Tools
@@ -33,7 +34,7 @@ def probe(
 
     def tell(name: str, found: Facts | ToolError) -> None:
         if name in ordered:
-            judged[name] = _probed(order, ordered[name], found)
+            judged[name] = _probed(tools, order, ordered[name], found)
             probed_on(judged[name])
 
     found = gather(tools, needed(order), probes_of(order), found_on=tell)
@@ -48,9 +49,9 @@ def probe(
     return (*(judged[name] for name in ordered), *whole)
 
 
-def _probed(order: Order, host: Host, found: Facts | ToolError) -> Probed:
+def _probed(tools: Tools, order: Order, host: Host, found: Facts | ToolError) -> Probed:
     if isinstance(found, ToolError):
-        return Probed(host.name, error=found)
+        return Probed(host.name, error=found, last_seen=tools.store.seen(host.name))
     deployment = order.deployments.get(host.name)
     findings = assess(order.inventory, host, found, deployment, deep=order.deep)
     return Probed(host.name, findings, found, host.kind)
@@ -67,15 +68,24 @@ def replay(inventory: Inventory, file: Path) -> Probed:
     return Probed(host.name, assess(inventory, host, facts, None), facts, capture.kind)
 
 
-def kept_facts(file: Path) -> Facts:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Facts of an earlier look, and when it was; "" where nobody wrote that down."""
+
+    facts: Facts
+    at: str = ""
+
+
+def kept(file: Path) -> Kept:
     """Return the facts in a capture or in a stored raw answer."""
-    return replayed(read_capture(_text(file), name=str(file)), every())
+    facts = replayed(read_capture(_text(file), name=str(file)), every())
+    return Kept(facts, answered_at(file))
 
 
-def last_facts(tools: Tools, hosts: Iterable[Host]) -> Mapping[str, Facts]:
-    """Return the facts that the store keeps from the last look at each host, where it has any."""
+def last_kept(tools: Tools, hosts: Iterable[Host]) -> dict[str, Kept]:
+    """Return what the store keeps from the last look at each host, where it has any."""
     files = {host.name: tools.store.facts_file(host.name) for host in hosts}
-    return {name: kept_facts(file) for name, file in files.items() if file.exists()}
+    return {name: kept(file) for name, file in files.items() if file.exists()}
 
 
 def changes(

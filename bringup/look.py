@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import __version__
-from .core.errors import Exit, Unreachable, UsageError, gravest
-from .core.facts import Facts
+from .core.errors import Exit, UsageError, gravest
+from .core.host import Host
 from .core.probed import Probed, by_verdict, document
 from .core.rules import Verdict
 from .edge.store import write_atomic
 from .flow_open import Choice, moment, opened, read_inventory
-from .flow_probe import changes, kept_facts, last_facts, probe, replay
+from .flow_probe import Kept, changes, kept, last_kept, probe, replay
+from .flow_types import Tools
 from .report_junit import junit
 from .report_page import page
-from .report_probe import probe_view
+from .report_probe import age, probe_view
 from .report_screen import Screen
 from .report_stats import stats_document, stats_view
 from .report_summary import summary_document, summary_view
@@ -43,21 +44,20 @@ def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
     """Look as wanted and return the gravest exit code of the last look."""
     if wanted.files:
         inventory = read_inventory(choice.inventory)
-        kept = tuple(replay(inventory, Path(file)) for file in wanted.files)
-        for one in kept:
+        replayed = tuple(replay(inventory, Path(file)) for file in wanted.files)
+        for one in replayed:
             _emit(screen, one)
-        return _tell(screen, kept, wanted)
+        return _tell(screen, replayed, wanted)
     with opened(choice, screen.tell, deployment=wanted.deployment, deep=wanted.deep) as (
         tools,
         order,
     ):
-        before = _before(wanted, tuple(host.name for host in order.hosts))
-        before = before or (dict(last_facts(tools, order.hosts)) if wanted.every_s else {})
+        before = _before(wanted, tools, order.hosts)
         probed = probe(tools, order, probed_on=lambda one: _emit(screen, one))
         code = _tell(screen, probed, wanted)
         _tell_changes(screen, before, probed)
         while wanted.every_s:
-            before = {one.host: one.facts for one in probed if one.error is None}
+            before |= _seen(probed)
             time.sleep(wanted.every_s)
             probed = probe(tools, order)
             _tell_changes(screen, before, probed)
@@ -69,12 +69,18 @@ def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
     return code
 
 
-def _before(wanted: Look, hosts: tuple[str, ...]) -> dict[str, Facts]:
+def _before(wanted: Look, tools: Tools, hosts: tuple[Host, ...]) -> dict[str, Kept]:
     if not wanted.since:
-        return {}
+        return last_kept(tools, hosts) if wanted.every_s else {}
     if len(hosts) != 1:
         raise UsageError("cannot compare one capture with many hosts", remedy="name one host")
-    return {hosts[0]: kept_facts(Path(wanted.since))}
+    return {hosts[0].name: kept(Path(wanted.since))}
+
+
+def _seen(probed: tuple[Probed, ...]) -> dict[str, Kept]:
+    """Return what to compare the next look with; a host that was not seen keeps what it had."""
+    at = moment()
+    return {one.host: Kept(one.facts, at) for one in probed if one.facts.readings}
 
 
 def code_of(probed: tuple[Probed, ...], *, strict: bool = False) -> Exit:
@@ -91,13 +97,14 @@ def _emit(screen: Screen, one: Probed) -> None:
 
 
 def _tell(screen: Screen, probed: tuple[Probed, ...], wanted: Look) -> Exit:
+    at = moment()
     code = code_of(probed, strict=wanted.strict)
-    screen.show(probe_view(probed, facts=wanted.facts))
+    screen.show(probe_view(probed, facts=wanted.facts, now=at))
     hosts = tuple(one for one in probed if one.error or one.facts.readings)
     counts = {verdict.value: len(them) for verdict, them in by_verdict(hosts).items()}
     screen.show(summary_view(counts))
     screen.emit(summary_document(counts, code))
-    _write(wanted, probed, moment())
+    _write(wanted, probed, at)
     return code
 
 
@@ -109,14 +116,17 @@ def _write(wanted: Look, probed: tuple[Probed, ...], at: str) -> None:
         write_atomic(Path(wanted.html), text.encode())
 
 
-def _tell_changes(screen: Screen, before: dict[str, Facts], probed: tuple[Probed, ...]) -> None:
+def _tell_changes(screen: Screen, before: dict[str, Kept], probed: tuple[Probed, ...]) -> None:
     if not before:
         return
     at = moment()
-    for host, found in changes(before, probed):
+    for host, found in changes({name: one.facts for name, one in before.items()}, probed):
+        since = before[host].at
+        told = f"  since {age(since, at)}" if since else ""
         lines = [f"  {change}" for change in found] or ["  nothing changed"]
-        screen.show(f"\n{at}  {host}", *lines)
-        screen.emit({"schema": "bringup.changes/1", "at": at, "host": host, "changes": found})
+        screen.show(f"\n{at}  {host}{told}", *lines)
+        document = {"at": at, "host": host, "since": since or None, "changes": found}
+        screen.emit({"schema": "bringup.changes/1", **document})
     for one in probed:
-        if isinstance(one.error, Unreachable):
+        if one.error is not None:
             screen.show(f"\n{at}  {one.host}\n  {one.error.message}")

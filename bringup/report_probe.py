@@ -6,6 +6,7 @@ Made for 80 columns at 3 a.m.: what many hosts share is said once, and a hundred
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -34,10 +35,10 @@ LINES = 4
 """How many lines of evidence each of them shows."""
 
 
-def probe_view(probed: Iterable[Probed], *, facts: bool = True) -> RenderableType:
-    """Return a whole probe for people."""
+def probe_view(probed: Iterable[Probed], *, facts: bool = True, now: str = "") -> RenderableType:
+    """Return a whole probe for people; `now` is when it was made, to tell the age of old facts."""
     every = tuple(probed)
-    rows: list[RenderableType] = [_verdicts(every), *_errors(every)]
+    rows: list[RenderableType] = [_verdicts(every), *_errors(every, now)]
     rows += [_title("findings"), findings_view(every)]
     seen = sum(bool(one.facts.readings) for one in every)
     if facts and seen:
@@ -61,11 +62,25 @@ def _title(text: str) -> RenderableType:
     return Text(f"\n{text}", "bold underline")
 
 
+def age(then: str, now: str) -> str:
+    """Return how long ago a moment was, in words, and the moment itself; "" for no moment."""
+    try:
+        began, ended = datetime.fromisoformat(then), datetime.fromisoformat(now)
+    except ValueError:
+        return then
+    seconds = int((ended - began).total_seconds())
+    for size, word in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {word} ago ({then})"
+    return f"{seconds} seconds ago ({then})"
+
+
 def _verdicts(probed: tuple[Probed, ...]) -> RenderableType:
     grid = _grid()
-    for found, hosts in by_verdict(probed).items():
-        count = f"  {len(hosts)} hosts" if len(hosts) > 1 else ""
-        line = Text(fold(hosts)).append(count, "dim")
+    machines = {one.host for one in probed if one.facts.readings or one.error is not None}
+    for found, names in by_verdict(probed).items():
+        count = len(machines.intersection(names))
+        line = Text(fold(names)).append(f"  {count} hosts" if count > 1 else "", "dim")
         grid.add_row(Text(found.value, f"bold {COLOR[found]}"), line)
     return grid
 
@@ -77,17 +92,19 @@ def _grid() -> Table:
     return grid
 
 
-def _errors(probed: tuple[Probed, ...]) -> Iterator[RenderableType]:
+def _errors(probed: tuple[Probed, ...], now: str) -> Iterator[RenderableType]:
     """Yield why hosts were not looked at, those with one trouble together."""
     errors = [one.error.at(host=one.host) for one in probed if one.error is not None]
+    last_seen = {one.host: one.last_seen for one in probed}
     for group in alike(errors):
+        hosts = [each.host for each in group]
         grid = _grid()
-        grid.add_row(
-            Text("not seen", "bold magenta"), Text(fold([each.host for each in group]), "bold")
-        )
+        grid.add_row(Text("not seen", "bold magenta"), Text(fold(hosts), "bold"))
         grid.add_row("because", Text(group[0].message))
         if group[0].remedy:
             grid.add_row("do", Text(group[0].remedy, "green"))
+        if seen := age(max(last_seen[host] for host in hosts), now):
+            grid.add_row("last seen", Text(seen))
         yield Padding(grid, (0, 0, 0, 2))
 
 

@@ -22,13 +22,17 @@ WORST = (Verdict.BLOCKED, Verdict.UNKNOWN, Verdict.DEGRADED, Verdict.READY)
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """One host: what was found, or why nobody could look. A deployment as a whole is one too."""
+    """One host: what was found, or why nobody could look. A deployment as a whole is one too.
+
+    `last_seen` is when a host that nobody could look at gave its newest kept answer, "" for never.
+    """
 
     host: str
     findings: tuple[Finding, ...] = ()
     facts: Facts = field(default_factory=Facts)
     kind: str = ""
     error: ToolError | None = None
+    last_seen: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -175,6 +179,7 @@ def _host(one: Probed) -> dict[str, Any]:
         "kind": one.kind,
         "verdict": one.verdict.value,
         "error": {"message": one.error.message, "remedy": one.error.remedy} if one.error else None,
+        "last_seen": one.last_seen or None,
         "findings": [plain(_clean(finding)) for finding in one.findings],
         "facts": _clean_data({k.__name__: plain(v) for k, v in one.facts.readings.items()}),
     }

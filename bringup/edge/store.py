@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,20 @@ from ..core.errors import UsageError
 
 
 def write_atomic(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file whole or not at all: staged beside it, flushed to disk, renamed over it."""
+    """Write a file whole or not at all: staged beside it, flushed to disk, renamed over it.
+
+    Raises UsageError where the folder cannot be made or written.
+    """
+    try:
+        _write_atomic(path, content, mode)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}",
+            remedy="name a place that you may write and that has room",
+        ) from error
+
+
+def _write_atomic(path: Path, content: bytes, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     staged = Path(name)
@@ -45,6 +59,10 @@ class Store:
         """Return where the newest raw answer of a host is kept; it may not exist yet."""
         return self.folder / "facts" / host / "probe.txt"
 
+    def seen(self, host: str) -> str:
+        """Return when the newest kept answer of a host was given; "" where none is kept."""
+        return answered_at(self.facts_file(host))
+
     def save_receipt(self, host: str, document: dict[str, Any], *, stamp: str) -> Path:
         """Keep a receipt under its moment; receipts are never overwritten."""
         name = stamp.replace("-", "").replace(":", "")
@@ -59,6 +77,16 @@ class Store:
     def receipts(self, host: str) -> tuple[Path, ...]:
         """Return the receipts of a host, oldest first."""
         return tuple(sorted((self.folder / "receipts" / host).glob("*.json")))
+
+
+def answered_at(file: Path) -> str:
+    """Return the moment that a kept answer opens with; "" where it names none."""
+    try:
+        with file.open(errors="replace") as lines:
+            found = re.search(r" at=(\S+)", lines.readline(400))
+    except OSError:
+        return ""
+    return found[1] if found else ""
 
 
 def save_document(path: Path, document: dict[str, Any]) -> None:

@@ -44,6 +44,17 @@ def rules() -> Mapping[str, Row[Any]]:  # Any: rows of one host and rows across 
     return {row.id: row for row in rows}
 
 
+def contents() -> tuple[Explanation, ...]:
+    """Return the names that there are to explain, with a line each: checks, rules, knobs."""
+    checks = tuple((row.id, row.title) for row in CHECKS)
+    others = tuple(
+        (id_, row.title) for id_, row in rules().items() if (id_, row.title) not in checks
+    )
+    knobs = tuple((knob.name, knob.help) for knob in KNOBS.values())
+    titles = (("checks", checks), ("rules", others), ("knobs", knobs))
+    return tuple(Explanation(title, lines) for title, lines in titles)
+
+
 def explain(name: str) -> Explanation:
     """Return what a rule, a knob, a flag or a finding on a command line is about.
 

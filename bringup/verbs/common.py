@@ -43,7 +43,7 @@ def _setting(word: str, knobs: Mapping[str, Knob]) -> tuple[str, Scalar]:
 
         raise UsageError(
             f"cannot set {name!r}: no such knob{did_you_mean(name, knobs)}",
-            remedy="invoke explain --knobs lists them all",
+            remedy="bringup explain lists them all",
         )
     return name, _typed(name, text, knobs[name].type)
 

@@ -12,7 +12,9 @@ from .common import AcceptNew, DeploymentName, Folder, Hosts, KnownHosts, State
 
 def explain(
     screen: Screen,
-    name: Annotated[str, Help("a check, rule, knob, variable, or flag (tp-size for --tp-size)")],
+    name: Annotated[
+        str, Help("a check, rule, knob, variable, or flag (tp-size for --tp-size)")
+    ] = "",
     *,
     host: Hosts = (),
     deployment: DeploymentName = "",
@@ -23,12 +25,17 @@ def explain(
 ) -> Exit:
     """Tell what a rule, knob or flag is about, and with --host why it is so there.
 
-    Without --host nothing is contacted: reason, remedy, source, engines and versions. With --host
-    the host and its peers are looked at, and the chain from fact to flag is shown.
+    Without a name it lists every check, rule and knob. Without --host nothing is contacted:
+    reason, remedy, source, engines and versions. With --host the host and its peers are looked at,
+    and the chain from fact to flag is shown.
     """
     from ..report_explain import explanation_view
 
-    if host:
+    if not name:
+        from ..engines.explain import contents
+
+        found = contents()
+    elif host:
         from ..flow_explain import explain_there
         from ..flow_open import Choice
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bringup.engines.explain import rules
+from bringup.engines.knobs import KNOBS
+
 from .conftest import Lab
 
 pytestmark = pytest.mark.xdist_group("lab")
@@ -26,3 +29,10 @@ def test_a_rule_is_explained_without_any_host(lab: Lab) -> None:
     done = lab.run("explain", "FAB-03")
     assert done.returncode == 0
     assert "source" in done.stdout
+
+
+def test_without_a_name_every_check_rule_and_knob_is_listed(lab: Lab) -> None:
+    done = lab.run("explain")
+    assert done.returncode == 0
+    listed = {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
+    assert {*rules(), *KNOBS} <= listed

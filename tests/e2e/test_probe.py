@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,12 @@ def test_a_capture_that_is_none_is_refused(lab: Lab, tmp_path: Path) -> None:
     done = lab.run("probe", "--from", str(tmp_path / "x.txt"))
     assert done.returncode == 2
     assert "cannot read" in done.stderr
+
+
+def test_a_host_that_went_down_tells_the_age_of_its_kept_facts(lab: Lab) -> None:
+    lab.run("probe", "--host", "b200-01")
+    hosts = lab.inventory / "hosts.yml"
+    hosts.write_text(re.sub(r"host_key: \S+", f"host_key: SHA256:{'A' * 43}", hosts.read_text()))
+    done = lab.run("probe", "--host", "b200-01")
+    assert done.returncode == 3
+    assert re.search(r"last seen \d+ (seconds|minutes) ago", done.stdout), done.stdout

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bringup.core.errors import TemplateError
+from bringup.core.errors import TemplateError, UsageError
 from bringup.edge.render import Renderer
+from bringup.flow_open import operator
 
 from .conftest import Lab
 
@@ -145,3 +146,9 @@ def test_a_template_that_names_a_missing_value_is_told_by_file_and_line(tmp_path
     (tmp_path / "x.sh.j2").write_text("#!/bin/sh\necho {{ nothing_here | q }}\n")
     with pytest.raises(TemplateError, match=r"x\.sh\.j2:2.*nothing_here"):
         Renderer(tmp_path).text("x.sh.j2", {})
+
+
+def test_a_user_without_an_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
+    with pytest.raises(UsageError, match="cannot tell who runs this"):
+        operator()

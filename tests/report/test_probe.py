@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
 from xml.etree import ElementTree as ET
@@ -24,7 +25,7 @@ from bringup.probes.gpu import Gpus
 from bringup.probes.hca import InfiniBand
 from bringup.report_junit import junit
 from bringup.report_page import page
-from bringup.report_probe import probe_view
+from bringup.report_probe import age, probe_view
 
 TOKEN = "hf_abcdefghijklmnopqrstuvwx"
 
@@ -80,6 +81,26 @@ def test_people_read_verdict_evidence_reason_and_remedy() -> None:
     assert "2 passed, 2 do not apply, 1 not asked" in text
     assert "absent: no folder /sys/class/infiniband" in text
     assert "unknown: timed out" in text
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ("2026-01-05T12:00:00Z", "3 days ago (2026-01-05T12:00:00Z)"),
+        ("2026-01-08T10:59:00Z", "61 minutes ago (2026-01-08T10:59:00Z)"),
+        ("2026-01-08T11:59:51Z", "9 seconds ago (2026-01-08T11:59:51Z)"),
+        ("garbage", "garbage"),
+        ("", ""),
+    ],
+)
+def test_old_facts_show_their_age(then: str, said: str) -> None:
+    assert age(then, "2026-01-08T12:00:00Z") == said
+
+
+def test_a_host_that_was_not_reached_tells_when_it_was_last_seen() -> None:
+    lost = replace(LOST, last_seen="2026-01-05T12:00:00Z")
+    assert "last seen 2026-01-05T12:00:00Z" in shown(lost)
+    assert document([lost], tool="t")["hosts"][0]["last_seen"] == "2026-01-05T12:00:00Z"
 
 
 @pytest.mark.parametrize("width", [80, 100, 60])
