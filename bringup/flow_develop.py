@@ -43,10 +43,15 @@ PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
+def search_path() -> str:
+    """Return PATH with this Python's tools first and, last, where Debian keeps servers."""
+    own = Path(sys.executable).parent
+    return f"{own}:{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
+
+
 def missing() -> tuple[str, ...]:
     """Return the programs that tests run and this machine lacks."""
-    places = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
-    return tuple(name for name in PACKAGES if shutil.which(name, path=places) is None)
+    return tuple(name for name in PACKAGES if shutil.which(name, path=search_path()) is None)
 
 
 def prove(say: Callable[[str], None], *, only: str, install: bool, select: str) -> Exit:
@@ -55,7 +60,7 @@ def prove(say: Callable[[str], None], *, only: str, install: bool, select: str) 
         raise UsageError(f"cannot run {only!r}", remedy=f"choose one of: {', '.join(PARTS)}")
     if only in ("", "tests"):
         prepare(say, install=install)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": search_path()}
     for name in [only] if only else list(PARTS):
         for words in PARTS[name]:
             more = ("-k", select) if name == "tests" and select else ()
@@ -67,6 +72,8 @@ def prove(say: Callable[[str], None], *, only: str, install: bool, select: str) 
 
 def prepare(say: Callable[[str], None], *, install: bool) -> None:
     """Install what tests need where that is possible; say what will be left out where it is not."""
+    if os.geteuid() != 0:
+        say("left out: tests that need root (namespaces, mounts, a container engine)")
     names = missing()
     if not names:
         return
@@ -76,8 +83,8 @@ def prepare(say: Callable[[str], None], *, install: bool) -> None:
         _apt("update", "-q")
         _apt("install", "-q", "-y", "--no-install-recommends", *packages)
         return
-    say(f"tests that need {', '.join(names)} are left out")
-    say(f"to run them too, as root: apt-get install {' '.join(packages)}")
+    say(f"left out: tests that need {', '.join(names)}, which this machine lacks")
+    say(f"  to run them too, as root: apt-get install {' '.join(packages)}")
 
 
 def _apt(*words: str) -> None:

@@ -15,6 +15,7 @@ from bringup.edge.actions import Call
 from bringup.edge.local import LocalRemote
 from bringup.edge.site import Site, site_of
 from bringup.flow_bundle_push import Target
+from tests.needed import require
 
 
 class HereHost(LocalRemote):
@@ -76,6 +77,7 @@ def target(path: Path, host: HereHost | None = None) -> Target:
 
 def busybox_tools(folder: Path) -> Path:
     """Return a folder with busybox under the names of all its tools."""
+    require("busybox")
     folder.mkdir()
     subprocess.run(["busybox", "--install", "-s", str(folder)], check=True)
     return folder

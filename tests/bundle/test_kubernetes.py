@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from bringup.core.errors import CommandFailed, UsageError
 from bringup.edge.bundle_files import Opened
 from bringup.flow_bundle_kubernetes import apply_patch, write_patch
 from tests.dynamo.model import toy_model
+from tests.needed import require
 
 from .folders import bundle_of
 
@@ -178,7 +178,7 @@ def test_refusal_of_kubectl_is_handed_on(
 def test_missing_kubectl_leaves_the_command_to_the_operator(
     bundle: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert shutil.which("kubectl"), "the tests' own list of programs has kubectl"
+    require("kubectl")
     written = write_patch(
         bundle, FRONTEND, Claim("models"), model_path=MODEL_PATH, folder=tmp_path / "k"
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from bringup.core.errors import Unreachable
 from bringup.edge.etcd import Etcd
 from bringup.edge.http import ask
+from tests.needed import require
 
 from .processes import Program, free_ports
 
@@ -30,6 +31,7 @@ class Server:
 
 def start_etcd(folder: Path) -> Server:
     """Start etcd with its data in a folder; tries other ports where the first are taken."""
+    require("etcd")
     folder.mkdir(parents=True, exist_ok=True)
     for attempt in range(5):
         url, program = _launch(folder, attempt)

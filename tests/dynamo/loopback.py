@@ -22,6 +22,7 @@ from bringup.core.errors import Unreachable
 from bringup.edge.discovery import read_etcd, read_folder
 from bringup.edge.http import Answer, ask
 from bringup.readiness.cards import Announced
+from tests.needed import require
 
 from .etcd import Server, start_etcd
 from .processes import PATIENCE_S, Program, free_ports, until
@@ -115,6 +116,7 @@ class Loopback:
 
     def start_nats(self) -> str:
         """Start a NATS server; workers and frontends started later connect to it."""
+        require("nats-server")
         (port,) = free_ports(1)
         data = str(self.folder / "nats")
         words = ["nats-server", "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", data]

@@ -7,11 +7,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.needed import require_shell
+
 SHELLS = ("dash", "bash", "busybox")
 
 
 def path_with_shell(folder: Path, shell: str) -> str:
     """Return a PATH whose sh is the given one; for busybox, all its tools come with it."""
+    require_shell(shell)
     folder.mkdir(parents=True, exist_ok=True)
     if shell == "busybox":
         subprocess.run(["busybox", "--install", "-s", str(folder)], check=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.needed import require
+
 
 def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path:
     """Make a key pair unless it is there; return the private file."""
@@ -38,6 +40,7 @@ def sign_host(authority: Path, key: Path, *names: str, validity: str = "-1h:+1h"
 
 
 def keygen(*words: str) -> str:
+    require("ssh")
     done = subprocess.run(
         ["ssh-keygen", "-q", *words], check=True, capture_output=True, text=True, timeout=60
     )

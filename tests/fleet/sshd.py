@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bringup.core.host import Host, Login
+from tests.needed import require
 
 from . import keys
 
@@ -89,6 +90,7 @@ def descendants(pid: int) -> list[int]:
 @contextmanager
 def running(folder: Path, *options: str, host_key: Path | None = None) -> Iterator[Sshd]:
     """Start a server with `-o` options below a folder, wait until it answers, and end it."""
+    require("sshd", "ssh")
     folder.mkdir(parents=True, exist_ok=True)
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)

@@ -12,6 +12,7 @@ import pytest
 
 from bringup.lab import fleet
 from bringup.lab.describe import describe
+from tests.needed import require
 
 from .layouts import HERE
 
@@ -27,6 +28,7 @@ class Ssh:
 
     def words(self, host: str, *words: str) -> list[str]:
         """Return the command line of a login; options come before the host."""
+        require("ssh")
         return ["ssh", "-F", str(self.folder / "ssh_config"), *words[1:], host, *words[:1]]
 
     def __call__(

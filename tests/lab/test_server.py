@@ -16,6 +16,7 @@ import pytest
 
 from bringup.lab import fleet
 from bringup.lab.hardware import USER
+from tests.needed import require
 
 from .conftest import PATIENCE_S, Ssh, is_alive, until
 
@@ -111,6 +112,7 @@ def test_strangers_stay_outside(ssh: Ssh, options: tuple[str, ...]) -> None:
     host = ("-p", port_of(ssh, "b200-01"), "-o", "StrictHostKeyChecking=no")
     quiet = ("-o", "UserKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes")
     key = ("-i", str(ssh.folder / "keys/operator")) if options[0] == "-l" else ()
+    require("ssh")
     words = ["ssh", *more, *host, *quiet, *key, *options, "127.0.0.1", "true"]
     done = subprocess.run(words, check=False, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode == 255

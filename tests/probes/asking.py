@@ -9,6 +9,7 @@ from typing import Any
 
 from bringup.core.facts import Facts, Probe, read
 from bringup.core.script import compose, split
+from tests.needed import require_shell
 
 SHELLS = [("dash",), ("bash",), ("busybox", "sh")]
 
@@ -20,6 +21,7 @@ def ask(
     env: Mapping[str, str] | None = None,
 ) -> Facts:
     """Run the script of some probes and return the facts in its answer."""
+    require_shell(shell[0])
     script = compose([probe.ask for probe in probes], nonce="n1", root=root)
     done = subprocess.run(
         [*shell, "-c", script], capture_output=True, text=True, timeout=120, check=False,

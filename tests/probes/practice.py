@@ -16,6 +16,7 @@ from bringup.lab.hardware import Hardware
 from bringup.lab.host import tree
 from bringup.lab.tree import settle
 from bringup.probes import ALL
+from tests.needed import require_shell
 
 NONCE = "practice"
 
@@ -43,6 +44,7 @@ def run(
     root: Path, *, shell: str = "sh", probes: Iterable[Probe[Any]] = ALL, timeout: float = 120
 ) -> Run:
     """Run the script of all probes on a practice host's folder."""
+    require_shell(shell.split(maxsplit=1)[0])
     asked = tuple(probes)
     script = compose((probe.ask for probe in asked), nonce=NONCE, root=str(root))
     started = time.monotonic()

@@ -72,6 +72,7 @@ def sysfs(tmp_path: Path) -> Sysfs:
 
 
 def ask(root: Path, shell: tuple[str, ...] = ("sh",)) -> object:
+    require_shell(shell[0])
     script = compose([infiniband.PROBE.ask], nonce="n1", root=str(root))
     done = subprocess.run(
         [*shell, "-c", script], capture_output=True, text=True, timeout=60, check=False

@@ -1,0 +1,29 @@
+"""Programs that tests run: without root, a test that lacks one is left out, with the reason."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from bringup.flow_develop import PACKAGES, search_path
+
+
+def require(*programs: str) -> None:
+    """Leave the running test out, told how to have it, where a program is missing.
+
+    As root this does nothing, so that the test fails: `./run test` has installed them all.
+    """
+    if os.geteuid() == 0:
+        return
+    lost = [name for name in programs if shutil.which(name, path=search_path()) is None]
+    if lost:
+        packages = " ".join(PACKAGES[name] for name in lost)
+        pytest.skip(f"needs {', '.join(lost)}: as root, apt-get install {packages}")
+
+
+def require_shell(name: str) -> None:
+    """Leave the running test out where a shell besides sh and bash is missing."""
+    if name in PACKAGES:
+        require(name)
