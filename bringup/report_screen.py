@@ -113,6 +113,7 @@ class PeopleScreen:
         """
         if isinstance(view, str):
             self._out.write(f"{view}\n")
+            self._out.flush()  # before a child's lines, where both go to one file
             return
         if self._out.isatty():
             self.console.print(view, crop=False)

@@ -69,6 +69,7 @@ def merged(bundle: Opened, volume: Volume, tmp_path: Path) -> dict[str, Any]:
     target = tmp_path / "deployment.yml"
     target.write_text(yaml.safe_dump(DEPLOYMENT))
     patch = Path(written.patch_file).read_text()
+    require("kubectl")
     words = ["kubectl", "patch", "--local", "-f", str(target), "--patch", patch, "-o", "json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -178,6 +178,7 @@ def test_an_archive_streams_in_and_out(ssh: Ssh, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("protocol", ["-s", "-O"], ids=["sftp", "scp"])
 def test_files_are_copied(ssh: Ssh, tmp_path: Path, protocol: str) -> None:
+    require("ssh")
     (tmp_path / "here").write_bytes(os.urandom(200_000))
     config = ["scp", "-q", "-F", str(ssh.folder / "ssh_config"), protocol]
     there = f"b200-01:copied{protocol}"

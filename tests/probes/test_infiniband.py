@@ -15,6 +15,7 @@ from bringup.core.script import Section, compose, split
 from bringup.probes import infiniband
 from bringup.probes.hca import Hca, InfiniBand, Purpose, Sighting, nccl_ib_hca, ucx_net_devices
 from bringup.probes.hca_purpose import classified, reclassified, relevelled
+from tests.needed import require_shell
 
 GPU_VENDOR, GPU_CLASS = "0x10de", "0x030200"
 
