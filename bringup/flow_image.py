@@ -28,6 +28,7 @@ from .image.context import GATE_LABEL, INPUTS_LABEL, LABEL, Change, Context, arc
 from .image.facts import ImageFacts
 from .image.failure import explain
 from .image.gate import GateReport
+from .image.recipe import same_repository
 from .image.record import Record, kept_name
 
 Flags = Mapping[str, Reading[tuple[str, ...]]]
@@ -38,11 +39,13 @@ def check(
     *,
     index: Index,
     flags: Flags | None = None,
+    engine: Engine | None = None,
     listen: Listen = ignore,
 ) -> tuple[Finding, ...]:
     """Return what the static gate says of an image; asks the package index, builds nothing.
 
-    `flags` maps each deployment of this image to the flags that its engine version lacks.
+    `flags` maps each deployment of this image to the flags that its engine version lacks. An
+    `engine` tells what digest an unpinned base stands for.
     """
     recipe, target = image.recipe, target_of(image.recipe)
     listen(Event("controller", "check", f"asking pip for {len(recipe.packages)} pins"))
@@ -60,8 +63,18 @@ def check(
             {pin: answer.result() for pin, answer in releases.items()},
             resolution.result(),
             flags or {},
+            digest_of_tag(engine, recipe.base.reference) if engine else "",
         )
     return judge(ROWS, bench)
+
+
+def digest_of_tag(engine: Engine, reference: str) -> str:
+    """Return the digest that a tag stands for on an engine, "" where it has none or no answer."""
+    facts = engine.image(reference)
+    if not isinstance(facts, Known):
+        return ""
+    own = [d for d in facts.value.digests if same_repository(d, reference)]
+    return own[0].rpartition("@")[2] if own else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +148,9 @@ def build(image: ImageFolder, order: Order) -> Built:
     if not needed and not order.force:
         return _unchanged(image, order, why)
     why = why if needed else "it was asked for, although nothing changed"
-    findings = check(image, index=order.index, flags=order.flags, listen=order.listen)
+    findings = check(
+        image, index=order.index, flags=order.flags, engine=order.engine, listen=order.listen
+    )
     refuse(image.recipe.name, findings)
     started, began = order.moment(), time.monotonic()
     log = order.store.log(image.recipe.name, started)

@@ -16,8 +16,9 @@ from .edge.ask_inside import Inside, look
 from .edge.engine import Engine
 from .edge.image_file import ImageFolder
 from .edge.store import write_atomic
+from .flow_image import digest_of_tag
 from .image.rebase import Meeting, Rebased, unified
-from .image.recipe import NEW, Patch, PatchKind, repository
+from .image.recipe import NEW, Patch, PatchKind
 from .image.unified import PatchError, apply, parse
 
 PACKAGES = "base-packages.txt"
@@ -49,21 +50,13 @@ def pin(image: ImageFolder, engine: Engine) -> PinnedBase:
             host=engine.name,
             remedy=f"{' '.join(engine.words)} pull {reference}, or docker load an archive of it",
         )
-    own = [d for d in facts.value.digests if _same_repository(d, reference)]
-    digest = own[0].rpartition("@")[2] if own else ""
+    digest = digest_of_tag(engine, reference)
     why = "" if digest else (
         "the engine has it from an archive, which carries no digest; pull it once from its registry"
     )  # fmt: skip
     inside = look(engine, facts.value.id, ())
     version = inside.packages.get(image.recipe.engine.name, "")
     return PinnedBase(reference, digest, why, inside.packages, inside.python, version)
-
-
-def _same_repository(digest: str, reference: str) -> bool:
-    """Docker Hub's names have a short form: library/x is x."""
-    plain = (digest.partition("@")[0], repository(reference))
-    one, other = (name.removeprefix("docker.io/").removeprefix("library/") for name in plain)
-    return one == other
 
 
 def write_pin(image: ImageFolder, pinned: PinnedBase) -> tuple[Path, ...]:

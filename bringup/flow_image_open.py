@@ -38,7 +38,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Yard:
+class Opened:
     """What is open during a verb."""
 
     inventory: Inventory | None
@@ -82,12 +82,12 @@ def state_of(state: str) -> Path:
 
 
 @contextmanager
-def opened(place: Place, choice: Choice, listen: Listen, *, hosts: bool) -> Iterator[Yard]:
+def opened(place: Place, choice: Choice, listen: Listen, *, hosts: bool) -> Iterator[Opened]:
     """Yield engines and stores; lines to hosts are opened only where hosts are needed."""
     store = ImageStore(state_of(place.state))
     words = tuple(shlex.split(place.engine))
     if not hosts and not place.on:
-        yield Yard(None, (), None, engine_here(place.engine), store, words)
+        yield Opened(None, (), None, engine_here(place.engine), store, words)
         return
     inventory = read_inventory(choice.inventory)
     chosen = choose(inventory, choice) if hosts else ()
@@ -95,11 +95,11 @@ def opened(place: Place, choice: Choice, listen: Listen, *, hosts: bool) -> Iter
         builder = engine_here(place.engine)
         if place.on:
             builder = Engine(tools.fleet.remote(place.on), ("docker",), place.on)
-        yield Yard(inventory, chosen, tools.fleet, builder, store, words)
+        yield Opened(inventory, chosen, tools.fleet, builder, store, words)
 
 
 def order_for(
-    yard: Yard,
+    yard: Opened,
     image: ImageFolder,
     *,
     inventory: str,

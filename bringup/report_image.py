@@ -11,7 +11,6 @@ from rich.text import Text
 from .core.rules import Finding, Level
 from .image.context import Change
 from .image.gate import GateReport, GateStatus
-from .image.names import Kept
 from .image.rebase import Meeting, Rebased
 from .image.record import Record
 from .image.route import Route, human
@@ -121,7 +120,3 @@ def rebase_view(name: str, files: Iterable[Rebased]) -> RenderableType:
         if file.meeting is Meeting.CONFLICT:
             parts += [Text("    where they meet"), Text(file.merged.decode(errors="replace"))]
     return Group(*parts)
-
-
-def kept_names(kept: Iterable[Kept]) -> list[str]:
-    return [one.name for one in kept]

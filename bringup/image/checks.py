@@ -24,6 +24,7 @@ class Bench:
     releases: Mapping[Pin, Reading[Release]]
     resolution: Reading[Resolution]
     flags: Mapping[str, Reading[tuple[str, ...]]] = field(default_factory=dict)
+    tag_is: str = ""  # the digest that the base's tag stands for on the engine, where known
 
     @property
     def held(self) -> dict[str, str]:
@@ -40,8 +41,11 @@ def base_is_pinned(bench: Bench) -> Seen:
     base = bench.recipe.base
     if base.digest:
         return passed(f"{base.reference} is held to {base.digest[:19]}…")
+    place = f"{base.origin.file}:{base.origin.line}"
+    now = (f"on the engine it stands for {bench.tag_is} now",) if bench.tag_is else ()
     return warned(
-        f"{base.origin.file}:{base.origin.line}: {base.reference} is a tag alone, and tags move",
+        f"{place}: {base.reference} is a tag alone, and tags move",
+        *now,
         remedy=f"bringup image.pin {bench.recipe.name}",
     )
 

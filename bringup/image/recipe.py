@@ -38,6 +38,13 @@ def repository(reference: str) -> str:
     return head if colon and "/" not in tail else name
 
 
+def same_repository(one: str, other: str) -> bool:
+    """Return whether two references are of one repository; Docker Hub's names have a short form."""
+    plain = (repository(name).removeprefix("docker.io/") for name in (one, other))
+    first, second = (name.removeprefix("library/") for name in plain)
+    return first == second
+
+
 @dataclass(frozen=True, slots=True)
 class EngineInside:
     """The engine that the base carries: its distribution, import name, version and source folder.

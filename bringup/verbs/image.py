@@ -43,7 +43,14 @@ def image_check(
     from ..flow_image import check
     from ..flow_image_flags import rendered_flags, strange_flags
     from ..flow_image_gate import gate
-    from ..flow_image_open import Place, folders_of, index_for, inventory_if_any, opened
+    from ..flow_image_open import (
+        Place,
+        engine_here,
+        folders_of,
+        index_for,
+        inventory_if_any,
+        opened,
+    )
     from ..flow_open import Choice
     from ..report_image import findings_view, gate_view
 
@@ -51,7 +58,10 @@ def image_check(
     for folder in folders_of(images, name):
         known_as = folder.recipe.name
         flags = strange_flags(known, known_as) if known else {}
-        findings = check(folder, index=index_for(wheels, index), flags=flags, listen=screen.tell)
+        findings = check(
+            folder, index=index_for(wheels, index), flags=flags, engine=engine_here(engine),
+            listen=screen.tell,
+        )  # fmt: skip
         screen.show(findings_view(known_as, findings))
         screen.emit({"schema": "bringup.image-check/1", "image": known_as, "findings": findings})
         codes += [Exit.BLOCKED for finding in findings if finding.level.value == "block"]

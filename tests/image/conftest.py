@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +34,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A short folder for engines: a socket's path may not be long."""
     folder = Path(f"/tmp/bringup-engines-{os.getpid()}")
     yield folder
-    if folder.is_dir():
-        folder.rmdir()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,8 +36,9 @@ events_logger = "file"
 
 
 @pytest.fixture(scope="module")
-def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    folder = tmp_path_factory.mktemp("podman")
+def podman(engines: Path) -> Iterator[Engine]:
+    folder = engines / "podman"  # short: podman takes no run folder of over 50 characters
+    folder.mkdir(parents=True)
     (folder / "containers.conf").write_text(SETTINGS_FILE)
     words = ("podman", "--root", f"{folder}/store", "--runroot", f"{folder}/run")
     changes = [word for setting in SETTINGS for word in ("-c", setting)]
@@ -49,6 +51,7 @@ def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             )  # fmt: skip
         yield Engine(Here(), words, "here")
         subprocess.run([*words, "system", "reset", "--force"], check=False, capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize("builder", [None, Builder.BUILDAH])
