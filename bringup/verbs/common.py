@@ -11,6 +11,8 @@ from ..core.verb import Help
 
 if TYPE_CHECKING:
     from ..core.knobs import Knob
+    from ..core.remote import Traffic
+    from ..report_screen import Screen
 
 Folder = Annotated[
     str, Help("folder with hosts.yml, deployments/ and kinds/", env="BRINGUP_INVENTORY")
@@ -27,6 +29,14 @@ State = Annotated[
 ]
 Stats = Annotated[bool, Help("tell connections, commands and bytes of every host")]
 Set = Annotated[tuple[str, ...], Help("set a knob by your own word: KNOB=VALUE; repeatable")]
+
+
+def show_stats(screen: Screen, traffic: Mapping[str, Traffic]) -> None:
+    """Tell what a run cost on each host, to people and to machines."""
+    from ..report_stats import stats_document, stats_view
+
+    screen.show(stats_view(traffic))
+    screen.emit(stats_document(traffic))
 
 
 def knob_settings(words: tuple[str, ...], knobs: Mapping[str, Knob]) -> dict[str, Scalar]:

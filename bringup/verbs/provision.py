@@ -20,6 +20,7 @@ from .common import (
     State,
     Stats,
     knob_settings,
+    show_stats,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ def provision(
     from ..flow_types import Order
     from ..report_fix import fixes_view
     from ..report_provision import by_outcome, run_view, summary_view
-    from ..report_stats import stats_document, stats_view
     from ..report_summary import summary_document
 
     settings = knob_settings(set, KNOBS)
@@ -94,8 +94,7 @@ def provision(
     screen.show(summary_view(ended, check=check))
     screen.emit(summary_document(counts, code))
     if stats:
-        screen.show(stats_view(traffic))
-        screen.emit(stats_document(traffic))
+        show_stats(screen, traffic)
     return code
 
 

@@ -125,6 +125,39 @@ def test_opening_a_door_loads_nothing_heavy(door: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+MOST_MODULES = 60
+"""Most modules of ours that the table of contents may load: the verbs and what declares them."""
+
+
+@pytest.mark.parametrize("door", ["import bringup.doors.cli as c; c.group()", "import tasks"])
+def test_opening_a_door_loads_few_modules_of_ours(door: str) -> None:
+    found = modules_after(door)
+    ours = [name for name in found if name.startswith("bringup.")]
+    assert len(ours) <= MOST_MODULES, ours
+    wanted_later = ("bringup.probes", "bringup.rules", "bringup.engines", "bringup.edge")
+    assert not [name for name in ours if name.startswith(wanted_later)]
+
+
+def test_a_local_no_op_loads_no_ssh() -> None:
+    act = (
+        "import sys; from bringup.doors.cli import group;"
+        " group()(['explain', 'FAB-03'], standalone_mode=False)"
+    )
+    found = modules_after(f"try:\n  {act}\nexcept SystemExit: pass")
+    assert "bringup.verbs.explain" in found
+    assert not {"paramiko", "fabric", "invoke", "jinja2", "asyncssh"} & set(found)
+
+
+def modules_after(program: str) -> list[str]:
+    """Return the modules that a fresh interpreter has after a program."""
+    tell = "import sys; sys.stderr.write(chr(10).join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{tell}"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stderr.splitlines()
+
+
 def test_blocked_changes_nothing_and_exits_four() -> None:
     assert Blocked("cannot").code == 4
 

@@ -42,8 +42,15 @@ class Lab:
 
     def run(self, verb: str, *more: str, seconds: int = 120) -> subprocess.CompletedProcess[str]:
         """Run a verb to its end and return what it said."""
+        return self._run(self.words(verb, *more), seconds)
+
+    def bare(self, verb: str, *more: str, seconds: int = 120) -> subprocess.CompletedProcess[str]:
+        """Run a verb that takes no inventory or state, or not both."""
+        return self._run([sys.executable, "-m", "bringup", verb, *more], seconds)
+
+    def _run(self, words: list[str], seconds: int) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.words(verb, *more),
+            words,
             cwd=ROOT,
             capture_output=True,
             text=True,

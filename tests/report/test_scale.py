@@ -1,0 +1,108 @@
+"""A hundred hosts: one screen for people, one object each for machines as soon as it is there."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+from rich.console import Console, RenderableType
+
+from bringup.core.errors import Exit, Unreachable, alike
+from bringup.core.knobs import Decision
+from bringup.core.outcome import Ended
+from bringup.core.plan import Plan, plan_steps
+from bringup.core.probed import Probed
+from bringup.core.steps import Observation, State
+from bringup.report_error import errors_view
+from bringup.report_probe import probe_view
+from bringup.report_provision import ended_document, run_view, summary_view
+from bringup.report_screen import JsonScreen
+from bringup.report_summary import summary_document
+from bringup.report_summary import summary_view as count_view
+from bringup.steps.file import text_file
+
+SCREEN_LINES = 40
+HOSTS = [f"b300-{n:03}" for n in range(1, 101)]
+
+
+def lines_of(view: RenderableType) -> list[str]:
+    out = StringIO()
+    Console(file=out, width=100, highlight=False).print(view, crop=False)
+    return out.getvalue().splitlines()
+
+
+def refused(host: str) -> Unreachable:
+    number = HOSTS.index(host)
+    return Unreachable(
+        f"cannot reach {host} at 198.18.0.{number} port 22: connection refused", host=host,
+        remedy="see that sshd runs there",
+    )  # fmt: skip
+
+
+def planned(host: str, *, text: str = "echo serve\n", found: str = "absent") -> Ended:
+    """Return a host whose script names the host and its address, as real ones do."""
+    address = f"198.18.0.{HOSTS.index(host)}"
+    step = text_file(f"/opt/{host}/serve.sh", f"# {host} at {address}\n{text}")
+    seen = {step.id: Observation(State.CHANGE, found, why="found absent")}
+    decision = Decision("advertise_host", address, "inventory", f"address of {host}")
+    return Ended(host, Plan(host, "1", "inv", "f", (), (decision,), plan_steps((step,), seen)))
+
+
+def test_errors_that_differ_in_host_address_and_count_are_one() -> None:
+    (group,) = alike(refused(host) for host in HOSTS)
+    assert len(group) == 100
+    shown = lines_of(errors_view(group))
+    assert len(shown) <= 4
+    assert any("also" in line and "b300-[002-100]" in line for line in shown)
+
+
+def test_errors_of_two_kinds_are_two() -> None:
+    other = Unreachable("cannot trust b300-001: its host key has changed", host="b300-001")
+    assert len(alike([refused("b300-001"), other, refused("b300-002")])) == 2
+
+
+def test_a_hundred_hosts_that_were_not_seen_are_few_lines() -> None:
+    probed = [Probed(host, error=refused(host)) for host in HOSTS]
+    assert len(lines_of(probe_view(probed))) < SCREEN_LINES
+
+
+def test_plans_that_differ_in_name_and_address_are_shown_once() -> None:
+    shown = lines_of(run_view([planned(host) for host in HOSTS], diff=True))
+    assert len(shown) < SCREEN_LINES
+    assert sum("+echo serve" in line for line in shown) == 1
+    assert any("b300-[001-100]  shown for b300-001" in line for line in shown)
+
+
+def test_a_plan_that_differs_in_substance_is_shown_in_full() -> None:
+    odd = planned("b300-050", text="echo other\n")
+    every = [odd if host == "b300-050" else planned(host) for host in HOSTS]
+    shown = lines_of(run_view(every, diff=True))
+    assert sum("+echo other" in line for line in shown) == 1
+    assert sum("+echo serve" in line for line in shown) == 1
+
+
+def test_values_that_all_hosts_have_of_their_own_are_cut_short() -> None:
+    shown = lines_of(run_view([planned(host) for host in HOSTS], diff=False))
+    assert sum("198.18.0." in line for line in shown) <= 3
+    assert any("b300-[004-100]: 97 other values" in line for line in shown)
+
+
+def test_the_last_line_counts_hosts_by_outcome() -> None:
+    ended = [planned("b300-001"), Ended("b300-002", error=refused("b300-002"))]
+    text = " ".join(lines_of(summary_view(ended, check=True)))
+    assert "1 would change (b300-001); 1 failed (b300-002)" in text
+    assert str(count_view({"ready": 99, "blocked": 1})) == "100 hosts: 99 ready, 1 blocked"
+
+
+def test_every_object_is_out_before_the_next_host_ends() -> None:
+    out = StringIO()
+    screen = JsonScreen(out)
+    for number, host in enumerate(HOSTS, 1):
+        screen.emit(ended_document(planned(host)))
+        assert len(out.getvalue().splitlines()) == number
+    screen.emit(summary_document({"would change": 100}, Exit.WOULD_CHANGE))
+    objects = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [one["host"] for one in objects[:-1]] == HOSTS
+    assert objects[-1] == {
+        "schema": "bringup.summary/1", "counts": {"would change": 100}, "exit": 5,
+    }  # fmt: skip
