@@ -7,15 +7,16 @@ import os
 import pwd
 import secrets
 import socket
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from . import __version__
 from .core.errors import UsageError
-from .core.event import Listen
+from .core.event import Event, Listen
 from .core.host import Deployment, Host, Inventory
 from .core.nearest import did_you_mean
 from .edge.store import Store
@@ -123,6 +124,11 @@ def deployments_for(
     return found
 
 
+def state_folder(choice: Choice) -> Path:
+    """Return where facts and receipts are kept."""
+    return Path(choice.state or os.environ.get("BRINGUP_STATE", ".bringup"))
+
+
 @contextmanager
 def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[Tools]:
     """Yield the tools for an inventory; every connection is closed at the end."""
@@ -136,7 +142,7 @@ def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[
         yield Tools(
             fleet=fleet,
             renderer=Renderer(_templates()),
-            store=Store(Path(choice.state or os.environ.get("BRINGUP_STATE", ".bringup"))),
+            store=Store(state_folder(choice)),
             moment=moment,
             nonce=lambda: secrets.token_hex(6),
             operator=who,
@@ -146,17 +152,33 @@ def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[
 
 
 @contextmanager
+def _place(choice: Choice, listen: Listen) -> Iterator[Choice]:
+    folder = state_folder(choice)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        listen(Event("", "state", f"nothing is kept: cannot write {folder}: {error.strerror}"))
+        with tempfile.TemporaryDirectory(prefix="bringup-") as own:
+            yield replace(choice, state=own)
+        return
+    yield choice
+
+
+@contextmanager
 def opened(
     choice: Choice, listen: Listen, *, deployment: str = "", deep: bool = False
 ) -> Iterator[tuple[Tools, Order]]:
     """Yield the tools and an order that only looks, for the chosen hosts.
 
-    A host in several deployments of which none was named is looked at by itself.
+    A host in several deployments of which none was named is looked at by itself. Where the state
+    folder cannot be written, what was seen is kept for this run alone.
     """
     inventory = read_inventory(choice.inventory)
     hosts = choose(inventory, choice)
     served = deployments_for(inventory, hosts, deployment, strict=False)
-    with tools_for(inventory, choice, listen) as tools:
+    with _place(choice, listen) as state, tools_for(inventory, state, listen) as tools:
         yield tools, Order(inventory, hosts, served, check=True, deep=deep)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +21,7 @@ COMMON = (
 
 def perform(verb: Verb, values: Mapping[str, Any]) -> int:
     """Run a verb with parsed values and return its exit code; every ToolError becomes one."""
+    _speak_anywhere(as_json=bool(values.get("json")))
     screen = screen_for(as_json=bool(values.get("json")))
     names = [option.name for option in options(verb)]
     try:
@@ -30,6 +33,17 @@ def perform(verb: Verb, values: Mapping[str, Any]) -> int:
         return _failed(screen, Interrupted("interrupted", remedy=what_next), debug=False)
     finally:
         screen.close()
+
+
+def _speak_anywhere(*, as_json: bool) -> None:
+    """Print on terminals of any encoding: JSON is UTF-8, other text loses what cannot be shown."""
+    for stream in (sys.stdout, sys.stderr):
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        if as_json:
+            stream.reconfigure(encoding="utf-8")
+        else:
+            stream.reconfigure(errors="replace")
 
 
 def _failed(screen: Screen, error: ToolError, *, debug: bool) -> int:

@@ -23,7 +23,7 @@ def write_atomic(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     except OSError as error:
         raise UsageError(
             f"cannot write {path}: {error.strerror}",
-            remedy="name a place that you may write and that has room",
+            remedy="name a place that you may write and that has room (--state for facts)",
         ) from error
 
 

@@ -87,3 +87,19 @@ def test_a_host_that_went_down_tells_the_age_of_its_kept_facts(lab: Lab) -> None
     done = lab.run("probe", "--host", "b200-01")
     assert done.returncode == 3
     assert re.search(r"last seen \d+ (seconds|minutes) ago", done.stdout), done.stdout
+
+
+def test_looking_needs_no_place_to_keep_what_was_seen(lab: Lab) -> None:
+    (lab.folder / "occupied").write_text("")
+    done = lab.run("probe", "--host", "b200-01", "--state", str(lab.folder / "occupied/state"))
+    assert done.returncode == 0, done.stderr
+    assert "nothing is kept" in done.stderr
+    assert "degraded  b200-01" in done.stdout
+
+
+def test_a_terminal_that_knows_no_arrows_gets_the_rest(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    text = lab.run("probe", "--host", "b300-04")
+    assert "ready     b300-04" in text.stdout, text.stderr
