@@ -24,6 +24,7 @@ from .edge.pool import Outcome, each
 from .engines.spec import UNIT
 from .engines.values import values
 from .flow_apply import apply, observe
+from .flow_bundle_place import bundle_steps, refusals
 from .flow_engine import answered
 from .flow_fix import NOTHING, Mended, cleared, mend_all
 from .flow_gather import look, seen
@@ -170,7 +171,9 @@ def make_plan(
     deployment = order.deployments.get(host.name)
     asked = answered(tools, deployment.image) if deployment else ()
     found = design(order.inventory, host, deployment, facts, order.set, asked=asked)
-    steps = merged((*(step for fix in first for step in fix.steps), *steps_of(tools, found)))
+    bundles = bundle_steps(order.inventory, host, deployment)
+    wanted = (*(step for fix in first for step in fix.steps), *steps_of(tools, found), *bundles)
+    steps = merged(wanted)
     tools.listen(Event(host.name, "observe", f"{len(steps)} steps"))
     seen = observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
     return Plan(
@@ -178,7 +181,7 @@ def make_plan(
         tool=tools.version,
         inventory=order.inventory.folder,
         facts=facts_digest(facts[host.name]),
-        findings=cleared(found.findings, first),
+        findings=(*cleared(found.findings, first), *refusals(host, bundles, seen)),
         decisions=found.decisions,
         steps=plan_steps(steps, seen),
     )

@@ -156,6 +156,17 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a deployment's tokenizer bundle goes: the archive, and each host with its folder.
+
+    A `file` that is not absolute lies in the inventory's folder.
+    """
+
+    file: str
+    to: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """One model served by roles on hosts."""
 
@@ -167,6 +178,7 @@ class Deployment:
     services: Services = Services()
     in_container: bool = True
     accept_tcp: bool = False  # the operator's word that KV may go over TCP
+    bundle: Placement | None = None
     knobs: Mapping[str, Scalar] = field(default_factory=dict)
     knob_origins: Mapping[str, Origin] = field(default_factory=dict)
     origin: Origin = Origin()

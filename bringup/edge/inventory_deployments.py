@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
-from ..core.host import Deployment, Image, Mode, Model, Role, Services
+from ..core.host import Deployment, Image, Mode, Model, Placement, Role, Services
 from ..core.nearest import did_you_mean
 from .inventory_roster import Fault
 from .names import NAME, Names, PatternError, fold, natural
@@ -33,6 +33,7 @@ def faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
     if entry.engine and known.engines is not None and entry.engine not in known.engines:
         yield ("engine",), f"no engine {entry.engine!r}{did_you_mean(entry.engine, known.engines)}"
     yield from _image_faults(entry, known)
+    yield from _bundle_faults(entry, known)
     if not entry.roles:
         yield ("roles",), "names no role"
     players: dict[str, tuple[str, ...]] = {}
@@ -69,6 +70,21 @@ def _image_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
     if name not in known.images:
         hint = did_you_mean(name, known.images)
         yield ("image",), f"no image folder {name!r}{hint} (one from elsewhere: say its reference)"
+
+
+def _bundle_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
+    if entry.bundle is None:
+        return
+    for key in ("file", "to"):
+        if getattr(entry.bundle, key) is None:
+            yield ("bundle", key), "is missing"
+    for number, word in enumerate(entry.bundle.to or ()):
+        path: Path = ("bundle", "to", number)
+        hosts, _, folder = word.partition(":")
+        if not hosts or not folder.startswith("/"):
+            yield path, f"should be a host and a folder, as b300-04:/srv/Kimi-K3, not {word!r}"
+        elif known.names is not None:
+            yield from _matched(path, [hosts], known.names)[1]
 
 
 def _players(name: str, role: RoleEntry, known: Known) -> tuple[Workers, list[Fault]]:
@@ -161,6 +177,7 @@ def build(name: str, document: Document, entry: DeploymentEntry, known: Known) -
         _image(document, entry, known),
         tuple(_role(each, role, document, known) for each, role in entry.roles.items()),
         Services(**_said(entry.services)),
+        bundle=_bundle(entry, known),
         knobs=entry.knobs or {},
         knob_origins=document.origins(("knobs",), entry.knobs),
         origin=document.origin(()),
@@ -170,6 +187,15 @@ def build(name: str, document: Document, entry: DeploymentEntry, known: Known) -
 
 def _said(entry: Strict | None) -> dict[str, Any]:  # Any: values are what the keys hold
     return entry.said() if entry is not None else {}
+
+
+def _bundle(entry: DeploymentEntry, known: Known) -> Placement | None:
+    """Return where the bundle goes, host patterns unfolded."""
+    if entry.bundle is None or known.names is None:
+        return None
+    words = [word.partition(":") for word in entry.bundle.to or ()]
+    to = ((host, folder) for hosts, _, folder in words for host in known.names.match(hosts))
+    return Placement(entry.bundle.file or "", tuple(dict.fromkeys(to)))
 
 
 def _image(document: Document, entry: DeploymentEntry, known: Known) -> Image:

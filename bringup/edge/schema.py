@@ -156,6 +156,13 @@ class RoleEntry(Strict):
     env: forms.Variables | None = None
 
 
+class BundleEntry(Strict):
+    """Where `provision` places the tokenizer bundle: HOSTS:/FOLDER."""
+
+    file: Word | None = None
+    to: Lines | None = None
+
+
 def _named(value: object) -> object:
     """A word stands for the image folder of that name."""
     return {"name": value} if isinstance(value, str) else value
@@ -169,6 +176,7 @@ class DeploymentEntry(Strict):
     image: Annotated[ImageEntry | None, BeforeValidator(_named)] = None
     roles: dict[str, RoleEntry] = Field(default_factory=dict)
     services: ServicesEntry | None = None
+    bundle: BundleEntry | None = None
     in_container: Switch | None = None
     accept_tcp: Switch | None = None
     knobs: Knobs | None = None
