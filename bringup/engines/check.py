@@ -164,9 +164,10 @@ def _unsure(given: Given, held: tuple[Held, ...]) -> Iterator[Finding]:
 
 
 def _not_there(given: Given, held: tuple[Held, ...], dialect: Dialect) -> Iterator[Finding]:
+    if not all(package.lists for package in held):
+        yield from _never_heard_of(given, held)
+        return
     known = {name for package in held for schema in package.lists for name in schema.flags}
-    if not known:
-        return  # said once, by `_versions`
     longer = sorted(name for name in known if name.startswith(given.name))
     having = next(((p, p.with_flag(given.name)) for p in held if p.with_flag(given.name)), None)
     if having is not None:
@@ -177,6 +178,15 @@ def _not_there(given: Given, held: tuple[Held, ...], dialect: Dialect) -> Iterat
     else:
         said = f"{given.name} is no flag of {_names(held)}{did_you_mean(given.name, known)}"
         yield _found("flag-unknown", said, "correct or remove it")
+
+
+def _never_heard_of(given: Given, held: tuple[Held, ...]) -> Iterator[Finding]:
+    """Of a package whose version nobody told, only a flag of no listed version is doubtful."""
+    if any(package.with_flag(given.name) for package in held):
+        return
+    ever = {name for package in held for schema in package.all for name in schema.flags}
+    said = f"{given.name} is in no listed version of {_names(held)}{did_you_mean(given.name, ever)}"
+    yield _found("flag-unsure", said, INSPECT)
 
 
 def _other_version(name: str, package: Held, having: tuple[str, ...]) -> Finding:
@@ -235,6 +245,8 @@ def _variable(name: str, held: tuple[Held, ...], dialect: Dialect) -> Iterator[F
     of_library = any(name in names for names in libraries().values())
     if of_library or name in known or not name.startswith(dialect.prefixes) or not lists:
         return
+    if not all(package.lists for package in held) and any(p.with_variable(name) for p in held):
+        return  # nobody told this package's version, and some versions read it
     moved, where = MOVED.get(name), _names(held)
     had = next((f"; {p.package} {v} read it" for p in held for v in p.with_variable(name)), "")
     if moved:

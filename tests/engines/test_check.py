@@ -78,6 +78,9 @@ CASES = [
     Case("an image of unknown version", "dynamo.sglang",
          {"sglang": "", "dynamo.sglang": "1.3.0.post1"}, ("--namespace", "x"),
          "version-unknown", WARN, "nothing checked", "engine.inspect"),
+    Case("a flag of no listed version where nobody told which it is", "dynamo.sglang",
+         {"sglang": "", "dynamo.sglang": "1.3.0.post1"}, ("--tp-sise", "8"),
+         "flag-unsure", WARN, "did you mean --tp-size", "engine.inspect"),
     sglang("a secret on the command line", "--api-key", "abc", id="secret-on-command-line",
            level=BLOCK, does="0600"),
     sglang("a variable nobody reads", id="variable-unknown", level=WARN,
@@ -212,3 +215,11 @@ def test_a_secret_stays_out_of_what_is_said() -> None:
     found = ENGINES["vllm"].check(line, VLLM)
     assert [f.id for f in found] == ["secret-on-command-line"]
     assert "hunter2" not in repr(found)
+
+
+@pytest.mark.parametrize("version", ["", "main"])
+def test_an_unknown_version_is_never_called_one_that_lacks_a_flag(version: str) -> None:
+    line = CommandLine(("p", *DECODE, "--tp-size", "8"), {"SGLANG_HOST_IP": "10.0.0.4"}, program=1)
+    versions = {"dynamo.sglang": "1.6.1", "sglang": version}
+    found = ENGINES["dynamo.sglang"].check(line, versions)
+    assert [f.id for f in found] == ["version-unknown"]
