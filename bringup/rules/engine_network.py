@@ -140,7 +140,9 @@ def _holds_router(world: World, deployment: Deployment) -> bool:
 
 def _pinned(world: World) -> list[str]:
     """Return values of a two-host pair that would keep UCX off NVLink."""
-    tls, devices = said(world, "ucx_tls"), said(world, "ucx_net_devices")
+    by_hand = world.role.env if world.role else {}
+    tls = by_hand.get("UCX_TLS", said(world, "ucx_tls"))
+    devices = by_hand.get("UCX_NET_DEVICES", said(world, "ucx_net_devices"))
     found = []
     if isinstance(tls, str) and not ({"cuda_ipc", "cuda", "all"} & set(tls.split(","))):
         found.append(f"ucx_tls = {tls} leaves out cuda_ipc, the way over NVLink")

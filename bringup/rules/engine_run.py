@@ -6,6 +6,7 @@ from ..core.host import Deployment, Role, Scalar
 from ..core.reading import Absent, Unknown, evidence_of
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, unknown, warned
 from ..core.version import at_least
+from ..engines.collect import engines
 from ..probes.container import ContainerEngine
 from .where import DYNAMO, for_worker, is_kimi_k3, said
 
@@ -110,6 +111,20 @@ def _by_hand(_world: World, deployment: Deployment, role: Role) -> Seen | None:
     return failed(*found) if found else None
 
 
+@for_worker
+def _beside_knobs(_world: World, deployment: Deployment, role: Role) -> Seen | None:
+    """Name what is given by hand although a knob spells it: rules look at knobs."""
+    engine = engines().get(deployment.engine)
+    spelt = {
+        word: setting.knob
+        for setting in (engine.settings if engine else ())
+        for word in (setting.flag, setting.off, setting.variable)
+    }
+    given = (*(f"--{name.lstrip('-')}" for name in role.flags), *role.env)
+    found = [f"{word} of role {role.name} is knob {spelt[word]}" for word in given if word in spelt]
+    return warned(*found) if found else None
+
+
 PER_HOST = (
     "ucx_net_devices", "nccl_ib_hca", "advertise_host", "side_channel_host", "node_rank",
 )  # fmt: skip
@@ -141,6 +156,9 @@ ROWS: tuple[Row[World], ...] = (
         "docs/engines.md#kimi-k3",
         "put tokenizer.json and a chat template into the tokenizer bundle, or start the frontend "
         "with --dyn-chat-processor sglang --trust-remote-code, or use Dynamo 1.5.0 or later"),
+    Row("knob-by-hand", "Settings that knobs spell are given as knobs", _beside_knobs,
+        "rules read knobs: a flag or variable given by hand passes them by",
+        "docs/inventory.md#deployments", "write it under knobs: instead"),
     Row("per-host-values", "Values of one host stay with it", _by_hand,
         "device names and addresses differ from host to host; a copied one hangs or goes astray",
         "docs/engines.md#rdma-devices", "remove them: they are computed on each host, or set "

@@ -170,7 +170,10 @@ def test_an_image_is_asked_and_believed(engine: Dockerd, tmp_path: Path) -> None
     kept = answered(tools, replace(HERE.image, reference="asked:1"))
     assert kept == (sglang.schema,)
     line = CommandLine(("p", "--k3-only"), program=1)
-    check, held = ENGINES["dynamo.sglang"].check, {"sglang": "0.5.18", "dynamo.sglang": ""}
+    check, held = (
+        ENGINES["dynamo.sglang"].check,
+        {"sglang": "0.5.18", "dynamo.sglang": "1.3.0.post1"},
+    )
     assert "flag-unknown" in {f.id for f in check(line, held)}
     assert "flag-unknown" not in {f.id for f in check(line, held, kept)}
 
