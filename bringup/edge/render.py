@@ -115,7 +115,10 @@ class Renderer:
         except jinja2.TemplateNotFound as error:
             known = ", ".join(sorted(self.environment.list_templates()))
             raise TemplateError(
-                f"cannot find template {error.name!r} in {self.folder}", remedy=f"it has: {known}"
+                f"cannot find template {error.name!r} in {self.folder}",
+                remedy=f"it has: {known}"
+                if known
+                else "run it in the folder that holds templates/",
             ) from error
         except jinja2.TemplateSyntaxError as error:
             where = f"{error.name or template}:{error.lineno}"

@@ -174,6 +174,12 @@ def test_a_missing_template_names_those_that_there_are(tmp_path: Path) -> None:
     assert "a.sh.j2" in caught.value.remedy
 
 
+def test_a_folder_without_templates_tells_where_to_run(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError) as caught:
+        Renderer(tmp_path).text("a.sh.j2", {})
+    assert caught.value.remedy == "run it in the folder that holds templates/"
+
+
 def test_exports_are_quoted_one_a_line(tmp_path: Path) -> None:
     text = renderer_of(tmp_path, "{{ env | env }}\n").text(
         "a.sh.j2", {"env": {"A": "b c", "D": "e"}}
