@@ -93,7 +93,7 @@ def code_of(probed: tuple[Probed, ...], *, strict: bool = False) -> Exit:
 
 def _emit(screen: Screen, one: Probed) -> None:
     """Give machines one host's object as soon as it is there."""
-    screen.emit(document((one,), tool=__version__, at=moment()))
+    screen.emit(lambda: document((one,), tool=__version__, at=moment()))
 
 
 def _tell(screen: Screen, probed: tuple[Probed, ...], wanted: Look) -> Exit:

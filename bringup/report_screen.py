@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
 from .core.document import plain
 from .core.errors import Exit, ToolError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.status import Status
 
+Document: TypeAlias = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+
 
 class Screen(Protocol):
     """Where a verb shows what it does. People see `show`, machines see `emit`."""
@@ -25,8 +27,8 @@ class Screen(Protocol):
         """Show text, tables and the like to people."""
         ...
 
-    def emit(self, document: Mapping[str, Any]) -> None:
-        """Give one JSON object, on one line, to machines."""
+    def emit(self, document: Document) -> None:
+        """Give one JSON object, on one line, to machines; a function is asked only for them."""
         ...
 
     def tell(self, event: Event) -> None:
@@ -60,9 +62,11 @@ class JsonScreen:
     def show(self, *views: RenderableType) -> None:
         """Nothing: views are for people."""
 
-    def emit(self, document: Mapping[str, Any]) -> None:
+    def emit(self, document: Document) -> None:
+        told = document() if callable(document) else document
+        line = json.dumps(plain(told), ensure_ascii=False) + "\n"
         with self._lock:
-            self._out.write(json.dumps(plain(document), ensure_ascii=False) + "\n")
+            self._out.write(line)
             self._out.flush()
 
     def tell(self, event: Event) -> None:
@@ -124,7 +128,7 @@ class PeopleScreen:
         self._out.write("\n".join(line.rstrip() for line in lines))
         self._out.flush()
 
-    def emit(self, document: Mapping[str, Any]) -> None:
+    def emit(self, document: Document) -> None:
         """Nothing: documents are for machines."""
 
     def tell(self, event: Event) -> None:

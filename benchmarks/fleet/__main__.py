@@ -59,7 +59,7 @@ def fault_of(job: str, running: Fleet) -> str:
 def one(tool: Tool, job: str, running: Fleet, rtt_ms: float, limit_s: float) -> Run:
     """Run one tool once, and see that every host is right."""
     prepare(job, running)
-    log = running.folder / f"{tool.name.split(',')[0]}-{job}.log"
+    log = running.folder / f"{tool.name}-{job}.log"
     measure = Path(__file__).with_name("measure.py")
     words = [*running.prefix, sys.executable, str(measure), str(limit_s), str(log)]
     environment = {**os.environ, "HOME": str(running.folder), **tool.environment}
@@ -86,7 +86,7 @@ def measured(given: argparse.Namespace) -> Iterator[tuple[Run, ...]]:
         with fleet(given.work / "fleet", count, rtt_ms) as running:
             runs: list[Run] = []
             for _, job in product(range(given.reps), JOBS):
-                for tool in tools(running, given.work):
+                for tool in chosen(running, given):
                     own = [run for run in runs if (run.tool, run.job) == (tool.name, job)]
                     if (tool.name, job, count) in slow or sum(r.wall_s for r in own) > given.budget:
                         continue
@@ -100,6 +100,20 @@ def measured(given: argparse.Namespace) -> Iterator[tuple[Run, ...]]:
             if larger > count
         }
         yield tuple(runs)
+
+
+def chosen(running: Fleet, given: argparse.Namespace) -> tuple[Tool, ...]:
+    """Return the tools asked for, all by default."""
+    every = tools(running, given.work)
+    return tuple(tool for tool in every if not given.tools or tool.name in given.tools)
+
+
+def earlier(given: argparse.Namespace) -> list[Run]:
+    """Return the runs that this one is added to."""
+    path = given.out / "benchmarks/fleet-runs.jsonl"
+    if not given.add or not path.exists():
+        return []
+    return [Run(**json.loads(line)) for line in path.read_text().splitlines()]
 
 
 def write_report(runs: list[Run], given: argparse.Namespace) -> None:
@@ -119,7 +133,7 @@ def write_report(runs: list[Run], given: argparse.Namespace) -> None:
     for job in JOBS:
         lines += [f"\n### {report.TITLES[job]}\n\n", report.table(runs, job), "\n"]
         lines += [report.round_trips(runs, job)]
-        for rtt_ms in given.rtt:
+        for rtt_ms in sorted({run.rtt_ms for run in runs}):
             name = f"{job}-rtt{rtt_ms:g}.svg"
             (folder / name).write_text(report.plot(runs, job, rtt_ms))
             lines.append(f"\n![{report.TITLES[job]}]({name})\n")
@@ -143,10 +157,12 @@ def main() -> None:
     place = Path(tempfile.gettempdir(), "bringup-fleet-benchmark")
     parser.add_argument("--work", type=Path, default=place)
     parser.add_argument("--out", type=Path, default=Path("docs"))
+    parser.add_argument("--tools", type=lambda text: text.split(","), help="as bringup,ssh")
+    parser.add_argument("--add", action="store_true", help="add to the runs already in OUT")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     install(given.work)
-    runs: list[Run] = []
+    runs = earlier(given)
     for more in measured(given):
         runs += more
         write_report(runs, given)  # a run that is stopped has written what it measured

@@ -11,7 +11,7 @@ TITLES = {
     "same": "Deploy, nothing to change",
     "deploy": "First deploy (20 files, 1.4 MB)",
 }
-COLORS = {"bringup": "#0a7d43", "ssh, xargs": "#555555", "pyinfra": "#b8860b",
+COLORS = {"bringup": "#0a7d43", "ssh": "#555555", "pyinfra": "#b8860b",
           "ansible": "#b03030"}  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def _ssh(fleet: Fleet, payload: Path) -> Tool:
     deploy.write_text(SSH_DEPLOY.replace("FORKS", str(FORKS)))
     given = (str(fleet.folder), str(payload))
     words = {job: ("sh", str(facts if job == "facts" else deploy), *given) for job in JOBS}
-    return Tool("ssh, xargs", words)
+    return Tool("ssh", words)
 
 
 PYINFRA_HOSTS = """

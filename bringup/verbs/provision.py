@@ -110,7 +110,7 @@ def _run(
 
     def tell(one: Ended) -> None:
         done.append(one)
-        screen.emit(ended_document(one))
+        screen.emit(lambda: ended_document(one))
 
     try:
         with tools_for(order.inventory, choice, screen.tell) as tools:
