@@ -100,7 +100,7 @@ def _tell(screen: Screen, probed: tuple[Probed, ...], wanted: Look) -> Exit:
     at = moment()
     code = code_of(probed, strict=wanted.strict)
     screen.show(probe_view(probed, facts=wanted.facts, now=at))
-    hosts = tuple(one for one in probed if one.error or one.facts.readings)
+    hosts = tuple(one for one in probed if one.is_host)
     counts = {verdict.value: len(them) for verdict, them in by_verdict(hosts).items()}
     screen.show(summary_view(counts))
     screen.emit(summary_document(counts, code))

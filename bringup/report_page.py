@@ -28,7 +28,8 @@ def page(
     text = environment.get_template("probe.html.j2").render(
         title=title or f"Probe of {fold(one.host for one in every)}",
         verdict=worst(every).value,
-        verdicts=[(each.value, hosts) for each, hosts in by_verdict(every).items()],
+        verdicts=[(each.value, names) for each, names in by_verdict(every).items()],
+        machines={one.host for one in every if one.is_host},
         errors=[one for one in every if one.error is not None],
         findings=folded(every),
         unknown=Status.UNKNOWN,

@@ -77,7 +77,7 @@ def age(then: str, now: str) -> str:
 
 def _verdicts(probed: tuple[Probed, ...]) -> RenderableType:
     grid = _grid()
-    machines = {one.host for one in probed if one.facts.readings or one.error is not None}
+    machines = {one.host for one in probed if one.is_host}
     for found, names in by_verdict(probed).items():
         count = len(machines.intersection(names))
         line = Text(fold(names)).append(f"  {count} hosts" if count > 1 else "", "dim")

@@ -35,6 +35,11 @@ class Probed:
     last_seen: str = ""
 
     @property
+    def is_host(self) -> bool:
+        """Whether this is a host rather than a deployment as a whole."""
+        return self.error is not None or bool(self.facts.readings)
+
+    @property
     def verdict(self) -> Verdict:
         """A host that was not reached is unknown, never ready."""
         return Verdict.UNKNOWN if self.error is not None else verdict(self.findings)

@@ -142,7 +142,11 @@ def _gpus_inside(world: World) -> Seen:
     if not isinstance(gpus, Known):
         return not_told(f"GPUs inside {name}")
     if gpus.value == 0 and count != 0:
-        return failed(f"{name}: {gpus.evidence}", f"host: {_host(count)}")
+        lines = (f"{name}: {gpus.evidence}", f"host: {_host(count)}")
+        if reading.value.container:
+            return failed(*lines)
+        # What is up goes on with what it runs; what cannot start serves nobody.
+        return failed(*lines, level=Level.BLOCK, remedy=INSTALL)
     if count is not None and gpus.value < count and not _takes_some(world):
         return failed(f"{name} sees {gpus.value} GPUs, the host has {count}")
     return passed(f"{name} sees {gpus.value} GPUs")

@@ -222,3 +222,9 @@ def test_a_masked_page_names_no_host_and_no_address() -> None:
     assert not re.search(r"b300-13|10\.1\.2\.3", text)
     assert "host-1" in text
     assert "192.0.2.2:8998: timeout" in text
+
+
+def test_a_deployment_does_not_count_as_a_host() -> None:
+    whole = Probed("kimi-k3", (PASSED,))
+    assert "hosts" not in shown(WELL, whole).partition("findings")[0]
+    assert "2 hosts" not in page([WELL, whole], tool="t", at="")
