@@ -152,7 +152,8 @@ def _one(
     order.approve(plan)
     receipt, record, error = apply(tools, host, plan)
     tools.listen(Event(host.name, "apply", "done", is_end=True))
-    return replace(mended.ended(host, plan), receipt=receipt, record=record, error=error)
+    ended = mended.ended(host, plan)
+    return replace(ended, receipt=receipt, record=record, error=error or ended.error)
 
 
 def make_plan(

@@ -115,7 +115,7 @@ def _run(tools: Tools, remote: Remote, host: Host, step: Step, action: Run) -> N
     if result.exit not in action.answers:
         raise CommandFailed(
             f"cannot {step.title}: exit {result.exit} after {result.seconds:.0f} s",
-            ran=shown(action.words),
+            ran=action.told or shown(action.words),
             exit_code=result.exit,
             said=result.tail(),
             remedy="mend what it says, then run the same command again: what is done is kept",

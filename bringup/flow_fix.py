@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .core.errors import ToolError
+from .core.errors import ToolError, Unreachable
 from .core.event import Event
 from .core.facts import Facts, Probe
 from .core.fixes import Choice, Fix
 from .core.host import Host
 from .core.outcome import Ended
 from .core.plan import Plan, plan_steps
+from .core.receipt import Outcome, Receipt
 from .core.remote import Looking
 from .core.rules import Finding, Level
 from .decide import design, world_of
@@ -38,6 +39,7 @@ class Mended:
     fixes: tuple[Fix, ...] = ()
     rounds: tuple[Ended, ...] = ()
     error: ToolError | None = None
+    failures: tuple[ToolError, ...] = ()  # of single fixes; the host goes on without them
     planned: tuple[Fix, ...] = ()  # in check mode: what would be done
 
     def facts(self) -> Facts:
@@ -49,9 +51,8 @@ class Mended:
     def ended(self, host: Host, plan: Plan | None = None) -> Ended:
         """Return how the host came out, as far as fixing goes."""
         last = self.rounds[-1].plan if self.rounds else None
-        return Ended(
-            host.name, plan or last, error=self.error, fixes=self.fixes, rounds=self.rounds
-        )
+        error = self.error or next(iter(self.failures), None)
+        return Ended(host.name, plan or last, error=error, fixes=self.fixes, rounds=self.rounds)
 
 
 NOTHING = Mended(Facts())
@@ -87,26 +88,50 @@ def mend_all(
 
 
 def mend(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts], *, ask: Ask) -> Mended:
-    """Fix what was chosen on one host; in check mode, say what the first round would do."""
+    """Fix what was chosen on one host; in check mode, say what the first round would do.
+
+    A fix that fails is left out from then on, and does not hold up the others.
+    """
     rounds: list[Ended] = []
+    failed: dict[str, ToolError] = {}
     done: dict[str, Fix] = {}
     while True:
-        own = facts[host.name]
         findings, fixes = _fixes(order, host, facts)
+        fixes = tuple(_after(fix, failed) for fix in fixes)
         taken = tuple(fix for fix in fixes if fix.is_taken)
         every = (*(fix for id_, fix in done.items() if id_ not in _ids(fixes)), *fixes)
+        now = Mended(facts[host.name], every, tuple(rounds), failures=tuple(failed.values()))
         if order.check:
-            return Mended(own, fixes, planned=taken)
+            return replace(now, planned=taken)
         plan = _plan(tools, order, host, facts, findings=findings, fixes=taken)
-        if not plan.changes or len(rounds) == ROUNDS:
-            return Mended(own, every, tuple(rounds))
+        if not plan.changes or len(rounds) - len(failed) == ROUNDS:
+            return now
         receipt, record, error = apply(tools, host, plan)
         rounds.append(Ended(host.name, plan, receipt, record, error))
+        at_fault = _at_fault(taken, receipt) if error else ""
+        if error and at_fault:
+            failed[at_fault] = error
         done |= {fix.finding.id: fix for fix in taken}
-        fresh = error or gather(tools, [host], ask)[host.name]
+        lost = error if not at_fault or isinstance(error, Unreachable) else None
+        fresh = lost or gather(tools, [host], ask)[host.name]
         if isinstance(fresh, ToolError):
-            return Mended(own, every, tuple(rounds), fresh)
+            return replace(now, fixes=every, rounds=tuple(rounds), error=fresh)
         facts = {**facts, host.name: fresh}
+
+
+def _at_fault(fixes: Iterable[Fix], receipt: Receipt) -> str:
+    """Return the finding whose step failed, "" where none did."""
+    failed = {step.id for step in receipt.steps if step.outcome is Outcome.FAILED}
+    return next((f.finding.id for f in fixes if failed & {s.id for s in f.steps}), "")
+
+
+def _after(fix: Fix, failed: Mapping[str, ToolError]) -> Fix:
+    """Return a fix as it stands after a failure: left to a person, with the reason."""
+    error = failed.get(fix.finding.id)
+    if error is None:
+        return fix
+    commands = (fix.finding.remedy,) if fix.finding.remedy else ()
+    return replace(fix, withheld=f"failed: {error.message}", commands=commands)
 
 
 def _ids(fixes: Iterable[Fix]) -> set[str]:

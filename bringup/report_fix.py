@@ -34,7 +34,7 @@ def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
     for number, fix in enumerate(left, 1):
         yield _line(f"{number}.", fix, fix.withheld)
         for command in fix.commands:
-            yield Text(f"       {command}")
+            yield Text(f"       {command}", no_wrap=True, overflow="ignore")
 
 
 def _line(mark: str, fix: Fix, note: str) -> RenderableType:

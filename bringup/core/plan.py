@@ -126,7 +126,7 @@ def describe(action: Action) -> Mapping[str, Any]:
     """Return one action as people may see it: secrets masked, file contents as size and sum."""
     match action:
         case Run():
-            return {"run": shown(action.words), "seconds": action.seconds}
+            return {"run": action.told or shown(action.words), "seconds": action.seconds}
         case Write():
             what = plain(action.content) if not action.secret else "***"
             return {"write": str(action.path), "mode": f"{action.mode:04o}", "content": what}

@@ -18,12 +18,16 @@ from .words import HostPath, Word
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run a command. `answers` are the exit codes that count as done; `input` goes to its stdin."""
+    """Run a command. `answers` are the exit codes that count as done; `input` goes to its stdin.
+
+    `told` is what people read in place of words that are a whole script.
+    """
 
     words: tuple[Word, ...]
     seconds: int = 60
     answers: tuple[int, ...] = (0,)
     input: bytes = b""
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)

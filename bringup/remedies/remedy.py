@@ -82,6 +82,8 @@ def _fix(
         why = "no remedy here is safe to automate"
         return None if is_note else Fix(finding, "", Risk.DRAIN, withheld=why, commands=commands)
     steps = row.build(world)
+    if not steps and finding.level is Level.NOTE and not is_named:
+        return None
     unasked = "" if is_named else row.only_named
     withheld = unasked or _withheld(row, world, choice, reloads)
     withheld = withheld or ("" if steps else "it is yours to decide")

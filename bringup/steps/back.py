@@ -56,7 +56,7 @@ def _file(path: str, done: Done) -> Back:
     with_owner = len(done.wanted.split()) == 4
     probe = edited_file(path, str, title="") if with_owner else text_file(path, "")
     if done.found == "absent":
-        act: Action = Run(("sh", "-c", _REMOVE_FILE, "sh", HostPath(path)))
+        act: Action = Run(("sh", "-c", _REMOVE_FILE, "sh", HostPath(path)), told=f"rm {path}")
         return _step(done, probe, "absent", (act,), f"remove {path}")
     text = None if done.before is None else original(done.found, done.before)
     if text is None:
@@ -102,7 +102,9 @@ def _package(name: str, done: Done) -> Back:
     probe = package_step(name, version=version, hold=words[-1] == "held")
     if done.found == "absent":
         came = dict.fromkeys((name, *(done.before or "").split()))
-        act = Run(("sh", "-c", _REMOVE, "sh", name, *came), seconds=600)
+        act = Run(
+            ("sh", "-c", _REMOVE, "sh", name, *came), 600, told=f"apt-get purge {' '.join(came)}"
+        )
         return _step(done, probe, "absent", (act,), f"remove {' '.join(came)}")
     old = done.found.split()
     if len(old) < 3:
@@ -110,7 +112,8 @@ def _package(name: str, done: Done) -> Back:
             free = Run(("apt-mark", "unhold", name))
             return _step(done, probe, done.found, (free,), f"release {name}")
         return Back(done.id, why_not=f"its state before was {done.found}")
-    act = Run(("sh", "-c", _OLDER, "sh", name, old[1], old[2]), seconds=600)
+    words_ = ("sh", "-c", _OLDER, "sh", name, old[1], old[2])
+    act = Run(words_, 600, told=f"apt-get install {name}={old[1]}")
     return _step(done, probe, done.found, (act,), f"install {name} {old[1]} again")
 
 
@@ -131,7 +134,9 @@ def _service(unit: str, done: Done) -> Back:
         seen = f"{{ {probe.observe}}} | sed 's/^absent/disabled/'"
         off = Run(("systemctl", "disable", "--now", unit), seconds=120)
         return _step(done, replace(probe, observe=seen), "disabled inactive", (off,), f"end {unit}")
-    act = Run(("sh", "-c", _SERVICE, "sh", unit, done.found), seconds=120)
+    act = Run(
+        ("sh", "-c", _SERVICE, "sh", unit, done.found), 120, told=f"systemctl stop, disable {unit}"
+    )
     return _step(done, probe, done.found, (act,), f"{unit} back to {done.found}")
 
 

@@ -22,7 +22,8 @@ def command_step(
     follows: Iterable[str] = (),
 ) -> Step:
     """Return the step; `observe` is sh text that prints the state, `words` the command."""
-    act = Run(tuple(words), seconds=seconds)
+    every = tuple(words)
+    act = Run(every, seconds=seconds, told=title if every[:2] == ("sh", "-c") else "")
     return Step(
         f"command:{name}", title, observe, wanted, (act,), why=why, risk=risk,
         follows=tuple(follows),

@@ -51,19 +51,19 @@ if [ -n "$halves" ] || ls /var/lib/dpkg/updates/* >/dev/null 2>&1; then
 fi
 busy() {
   case $1 in *"ould not get lock"* | *"nable to acquire the dpkg"*)
-    fail "another package manager is at work, and did not end within $lock s:" "$1" ;;
+    fail "$1" "another package manager is at work, and did not end within $lock s" ;;
   esac
 }
 said=
 if ! has; then
-  said=$(get update) || :
+  said=$(get -qq update) || :
   busy "$said"
-  has || fail "no repository of this host offers $p${want:+ $want}" "$said"
+  has || fail "$said" "no repository of this host offers $p${want:+ $want}"
 fi
 older=${want:+--allow-downgrades}
 try() {
   plan=$(apt-get -s -q install --no-install-recommends $older "$p${want:+=$want*}" 2>&1) ||
-    fail "apt cannot install $p:" "$plan"
+    fail "$plan" "apt cannot install $p"
   gone=$(printf '%s\n' "$plan" | sed -n 's/^Remv \([^ ]*\).*/\1/p' | tr '\n' ' ')
   [ -z "$gone" ] || fail "installing $p would remove $gone" "nothing was changed"
   set -f
@@ -84,8 +84,10 @@ fi
 if ! try; then
   busy "$said"
   case $said in
-  *"404 "* | *"Failed to fetch"*) get update >/dev/null || : ; try || fail "apt failed:" "$said" ;;
-  *) fail "apt failed:" "$said" ;;
+  *"404 "* | *"Failed to fetch"*)
+    get update >/dev/null || :
+    try || fail "$said" "apt failed to install $p" ;;
+  *) fail "$said" "apt failed to install $p" ;;
   esac
 fi
 printf '%s\n' "$said" | tail -n 20
@@ -107,7 +109,7 @@ p=$1 want=$2 hold=$3 drivers=$5
 fail() { printf '%s\n' "$@" >&2; exit 3; }
 plan=$(LC_ALL=C dnf install --assumeno --setopt=install_weak_deps=False "$p${want:+-$want}" 2>&1)
 case $plan in
-*"Removing:"* | *"Removing dependent"*) fail "installing $p would remove packages:" "$plan" ;;
+*"Removing:"* | *"Removing dependent"*) fail "$plan" "installing $p would remove packages" ;;
 *"No match for argument"*) fail "no repository of this host offers $p${want:+ $want}" ;;
 esac
 set -f
@@ -148,7 +150,7 @@ def package_step(
         title=f"install {name}{exact}{' and hold it' if hold else ''}",
         observe=observe.format(name=quote(name), version=quote(version), show=show),
         wanted=f"installed{exact}{' held' if hold else ''}",
-        actions=(Run(words, seconds=1800),),
+        actions=(Run(words, seconds=1800, told=f"{manager} install {name}{exact}"),),
         seconds=20,
         why=why,
         risk=risk,

@@ -38,12 +38,15 @@ exit 1
 
 def service_step(unit: str, *, why: str = "", follows: Iterable[str] = ()) -> Step:
     """Return the step for a service that is enabled and active."""
+    start = Run(("sh", "-c", _START, "sh", unit), 180, told=f"systemctl enable --now {unit}")
     return Step(
         id=f"service:{unit}",
         title=f"enable and start {unit}",
         observe=_OBSERVE.format(unit=quote(unit)),
         wanted="enabled active",
-        actions=(Run(("sh", "-c", _START, "sh", unit), seconds=180),),
+        actions=(
+            Run(("sh", "-c", _START, "sh", unit), 180, told=f"systemctl enable --now {unit}"),
+        ),
         why=why,
         follows=tuple(follows),
     )
@@ -83,12 +86,15 @@ def restart_step(
     """
     paths: tuple[Word, ...] = tuple(HostPath(path) for path in files)
     guard = "docker" if unit.removesuffix(".service") in ("docker", "containerd") else ""
+    words = ("sh", "-c", _RESTART, "sh", unit, guard)
     return Step(
         id=f"restart:{unit}",
         title=f"restart {unit}",
         observe=_DUE.format(unit=quote(unit), files=command(paths)),
         wanted="current",
-        actions=(Run(("sh", "-c", _RESTART, "sh", unit, guard), seconds=300),),
+        actions=(
+            Run(("sh", "-c", _RESTART, "sh", unit, guard), 300, told=f"systemctl restart {unit}"),
+        ),
         why=why,
         risk=RESTARTS,
         follows=tuple(follows),

@@ -163,3 +163,17 @@ def test_an_unknown_finding_is_refused_with_the_nearest_name(desk: Desk) -> None
     done = desk.run("provision", "--fix-only", "CTR-1")
     assert done.returncode == 2
     assert "no such finding" in done.stderr + done.stdout
+
+
+def test_a_fix_that_fails_is_told_in_a_line_and_does_not_hold_up_the_others(desk: Desk) -> None:
+    desk.host.exec("sh", "-c", "rm /var/lib/stand-in/nvidia-container-toolkit*; apt-get update")
+    desk.run("provision", "--fix-only", "CTR-01")
+    desk.host.exec("sh", "-c", "cd /var/lib/stand-in && sed -i '/nvidia-container-toolkit$/,/^$/d' "
+                   "Packages && apt-get -q update")  # fmt: skip
+    words = ("--fix-only", "CTR-02,CTR-09", "--fix-level", "service")
+    done = desk.run("provision", *words)
+    said = done.stdout + done.stderr
+    assert done.returncode == 1, said
+    assert "no repository of this host offers nvidia-container-toolkit" in said
+    assert "ran     apt install nvidia-container-toolkit" in said
+    assert "max-size" in desk.host.text("cat", "/etc/docker/daemon.json")
