@@ -44,9 +44,7 @@ def service_step(unit: str, *, why: str = "", follows: Iterable[str] = ()) -> St
         title=f"enable and start {unit}",
         observe=_OBSERVE.format(unit=quote(unit)),
         wanted="enabled active",
-        actions=(
-            Run(("sh", "-c", _START, "sh", unit), 180, told=f"systemctl enable --now {unit}"),
-        ),
+        actions=(start,),
         why=why,
         follows=tuple(follows),
     )
@@ -92,9 +90,7 @@ def restart_step(
         title=f"restart {unit}",
         observe=_DUE.format(unit=quote(unit), files=command(paths)),
         wanted="current",
-        actions=(
-            Run(("sh", "-c", _RESTART, "sh", unit, guard), 300, told=f"systemctl restart {unit}"),
-        ),
+        actions=(Run(words, 300, told=f"systemctl restart {unit}"),),
         why=why,
         risk=RESTARTS,
         follows=tuple(follows),
