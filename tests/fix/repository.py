@@ -30,7 +30,8 @@ while IFS='|' read -r name version depends conflicts unit program; do
   fi
   if [ -n "$program" ]; then
     mkdir -p "$d/${program%/*}"; printf '#!/bin/sh\necho %s\n' "$version" >"$d/$program"
-    [ ! -e "/run/programs/$name" ] || cp "/run/programs/$name" "$d/$program"
+    [ ! -e "/run/programs/$name" ] ||
+      sed "s/@VERSION@/$version/g" "/run/programs/$name" >"$d/$program"
     chmod 755 "$d/$program"
   fi
   dpkg-deb -b "$d" "$repo/${name}_$version.deb" >/dev/null

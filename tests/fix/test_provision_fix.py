@@ -47,14 +47,15 @@ echo 'NVIDIA Container Toolkit CLI version 1.18.0'
 """
 PROGRAMS = {"docker.io": DOCKER, "nvidia-container-toolkit": NVIDIA_CTK}
 
+# What the machine has of these goes, by apt itself, so that no dependency is left broken.
 BARE = r"""
 set -eu
-systemctl disable docker containerd nvidia-fabricmanager 2>/dev/null || :
-dpkg --purge --force-depends docker.io docker-buildx containerd runc docker-compose-v2 rdma-core \
-  >/dev/null 2>&1 || :
-rm -rf /usr/bin/docker /usr/local/bin/docker /usr/sbin/dockerd /usr/bin/podman \
-  /etc/docker /etc/systemd/system/docker* \
-  /lib/systemd/system/docker* /var/lib/docker
+export DEBIAN_FRONTEND=noninteractive
+for p in docker.io docker-ce podman containerd runc rdma-core infiniband-diags chrony; do
+  ! dpkg-query -W "$p" >/dev/null 2>&1 || apt-get -q -y purge "$p" >/dev/null 2>&1
+done
+rm -rf /usr/bin/docker /usr/local/bin/docker /usr/sbin/dockerd /usr/bin/podman /etc/docker \
+  /etc/systemd/system/docker* /lib/systemd/system/docker* /var/lib/docker
 """
 
 
