@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.xdist_group("image
 
 NAMES = tuple(f"h{number}" for number in range(1, 9))
 MB = 1_000_000
-HEAVY = "heavy:1"
+HEAVY, LIGHT = "heavy:1", "light:1"
 
 
 @dataclass
@@ -81,6 +81,11 @@ class Yard:
         (context / "Dockerfile").write_text(f"FROM {REFERENCE}\nCOPY noise mark /opt/\n")
         self.builder.docker("build", "-q", "-t", HEAVY, str(context))
         return identity(self.builder, HEAVY)
+
+    def light(self, folder: Path) -> str:
+        """Make an image of its own with little in it; return its ID."""
+        self.builder.docker("import", str(standin.small_tree(folder)), LIGHT)
+        return identity(self.builder, LIGHT)
 
     def mark(self, name: str) -> str:
         """Run the image on a host and return what tells it from others."""
@@ -304,9 +309,8 @@ def test_archive_is_the_way_without_a_registry(
     yard: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "available", lambda: False)
-    yard.builder.docker("import", str(standin.small_tree(tmp_path)), "light:1")
-    wanted = identity(yard.builder, "light:1")
-    shipment, _ = yard.ship("light:1", "h8")
+    wanted = yard.light(tmp_path)
+    shipment, _ = yard.ship(LIGHT, "h8")
     assert not shipment.failed, errors(shipment)
     assert shipment.arrived["h8"].route.way is Way.ARCHIVE
     assert shipment.arrived["h8"].identity == wanted
@@ -323,14 +327,14 @@ def locked_registry(tmp_path: Path) -> Iterator[int]:
 
 
 def test_own_registry_is_used_with_a_login_that_does_not_stay(
-    yard: Yard, locked_registry: int
+    yard: Yard, locked_registry: int, tmp_path: Path
 ) -> None:
-    wanted = yard.heavy(1, seed=70)
+    wanted = yard.light(tmp_path)
     login = flow_pull.Login("shipper", Secret("open sesame"))
     own = f"localhost:{locked_registry}"
     with yard.line.fleet({"h1": yard.hosts["h1"].folder / "root"}) as fleet:
         shipping = replace(yard.shipping(fleet, "h1"), own_registry=own, login=login)
-        shipment = flow_ship.ship(shipping, HEAVY)
+        shipment = flow_ship.ship(shipping, LIGHT)
     assert not shipment.failed, errors(shipment)
     assert shipment.arrived["h1"].route.way is Way.REGISTRY
     assert shipment.arrived["h1"].identity == wanted
@@ -338,14 +342,16 @@ def test_own_registry_is_used_with_a_login_that_does_not_stay(
     assert not settings.exists() or own not in settings.read_text()
 
 
-def test_wrong_login_is_told_before_anything_is_pushed(yard: Yard, locked_registry: int) -> None:
-    yard.heavy(1, seed=71)
+def test_wrong_login_is_told_before_anything_is_pushed(
+    yard: Yard, locked_registry: int, tmp_path: Path
+) -> None:
+    yard.light(tmp_path)
     login = flow_pull.Login("shipper", Secret("guess"))
     with yard.line.fleet({"h1": yard.hosts["h1"].folder / "root"}) as fleet:
         own = f"localhost:{locked_registry}"
         shipping = replace(yard.shipping(fleet, "h1"), own_registry=own, login=login)
         with pytest.raises(CommandFailed, match="cannot log in to localhost") as raised:
-            flow_ship.ship(shipping, HEAVY)
+            flow_ship.ship(shipping, LIGHT)
     assert "guess" not in f"{raised.value.message}{raised.value.said}{raised.value.ran}"
 
 
