@@ -28,6 +28,10 @@ STALE_S = 12.0
 """How long a state must hold before it is judged: keys of a killed worker outlive it by 10 s."""
 
 
+TOLD_S = 4.0
+"""How long one that a log tells must hold: what is in front may be about to mend it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What a judgement goes by. `past` are earlier starts alike, by worker."""
@@ -36,6 +40,7 @@ class Terms:
     past: Mapping[str, list[Past]] = field(default_factory=dict)
     seconds: Mapping[Stage, float] = field(default_factory=lambda: budgets.SECONDS)
     least_s: float = STALE_S
+    told_s: float = TOLD_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ def _deployment_over(state: State, terms: Terms) -> Over | None:
     fresh = _fresh_lines(state)
     found = diagnose(terms.known.rows, fresh, case)
     sure = [m for m in found if m.is_certain and m.failure.weight > CONSEQUENCE]
-    if sure and held >= terms.least_s:
+    if any(held >= (terms.told_s if m.failure.says else terms.least_s) for m in sure):
         return Over(state.stage, f"it {WAITS[state.stage]} in vain", "", found)
     may = terms.seconds.get(state.stage, 60.0)
     if state.stage >= Stage.LISTED and held > may:
