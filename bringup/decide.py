@@ -152,7 +152,7 @@ def _front(
 ) -> list[Part]:
     """Return the router or frontend of the deployment where this host is its place."""
     deployment = joint.deployment
-    if fronts.place_of(deployment, inventory.hosts) != host.name:
+    if fronts.place_of(deployment, inventory.hosts) != host.name or host.name not in joint.worlds:
         return []
     placed = ((role, name) for role in deployment.roles for name in role.hosts)
     workers = [_spec(joint, role, h, operator) for role, h in placed if h in joint.worlds]

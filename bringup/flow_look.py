@@ -17,7 +17,7 @@ from .edge.discovery import read_etcd
 from .edge.etcd import Etcd
 from .edge.pool import each
 from .flow_targets import Target
-from .probes.services import word
+from .probes.services import is_unasked, word
 from .readiness import frontend
 from .readiness.cards import Announced
 from .readiness.proof import requests, total
@@ -26,9 +26,6 @@ from .readiness.worker_ask import asks, log_name, parse_log, parse_run, run_name
 
 ASK_S = 3.0
 """Most seconds for one answer of a service."""
-
-BLIND = "forwards no connections"
-"""What a line says whose host lets nobody dial."""
 
 
 @dataclass(slots=True)
@@ -114,7 +111,7 @@ class Looker:
         said = ", ".join(f"{one} {word(told[one])}" for one in endpoints)
         if any(isinstance(health, Known) and health.value for health in told.values()):
             return Known(True, said)
-        return Unknown(said) if BLIND in said else Known(False, f"etcd: {said}")
+        return Unknown(said) if is_unasked(said) else Known(False, f"etcd: {said}")
 
     def _nats(self, opener: http.Opener) -> Reading[bool]:
         endpoint = self.target.deployment.services.nats
@@ -124,7 +121,7 @@ class Looker:
         if isinstance(reading, Known):
             return Known(True, reading.evidence)
         why = reading.why if isinstance(reading, Unknown) else "absent"
-        return Unknown(why) if BLIND in why else Known(False, f"NATS: {endpoint} {why}")
+        return Unknown(why) if is_unasked(why) else Known(False, f"NATS: {endpoint} {why}")
 
     def _up(self, opener: http.Opener, worker: Worker) -> Reading[bool]:
         if not worker.url:

@@ -9,12 +9,15 @@ from .core.errors import UsageError
 from .core.facts import Facts
 from .core.host import Deployment, Host, Inventory
 from .core.nearest import did_you_mean
+from .core.rules import World
 from .core.script import Ask, Section
 from .core.words import HostPath, quote
 from .decide import Part, design
-from .engines import ENGINES
+from .engines import ENGINES, services
+from .engines import front as fronts
+from .engines.settle import settled
 from .readiness.stages import Worker
-from .serve.targets import front_of, worker_of
+from .serve.targets import front_of, service_of, worker_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +67,45 @@ def target_of(inventory: Inventory, deployment: Deployment) -> Target:
     names = dict.fromkeys(host for role in deployment.roles for host in role.hosts)
     blank = {name: Facts() for name in names}
     parts = [
-        (inventory.hosts[name], part)
+        part
         for name in names
         for part in design(inventory, inventory.hosts[name], deployment, blank, {}).parts
     ]
-    workers = tuple(part_worker(deployment, host, part) for host, part in parts)
-    return Target(inventory, deployment, workers)
+    parts += service_parts(inventory, deployment)
+    return Target(inventory, deployment, tuple(part_worker(deployment, part) for part in parts))
 
 
-def part_worker(deployment: Deployment, host: Host, part: Part) -> Worker:
-    """Return the worker, or what is in front, that a part describes."""
+def service_parts(inventory: Inventory, deployment: Deployment) -> list[Part]:
+    """Return etcd, NATS and the frontend where the deployment says that bringup runs them.
+
+    A frontend on a host of a role is part of that host's design, and left out here.
+    """
+    name = deployment.services.host
+    if not name:
+        return []
+    host = inventory.hosts[name]
+    bare = World(host, Facts(), None, deployment, None)
+    parts = [
+        Part(replace(bare, role=services.role_of(spec.role, name)), spec, ())
+        for spec in services.specs(deployment, host, settled(_in_role(bare, "etcd"), ()))
+    ]
+    placed = fronts.place_of(deployment, inventory.hosts) == name
+    if placed and not deployment.roles_of(name):
+        world = replace(bare, role=fronts.role_of(deployment, name))
+        spec = fronts.front(deployment, world, (), settled(world, ()), peers={})
+        parts.append(Part(world, spec, ()))
+    return parts
+
+
+def _in_role(world: World, role: str) -> World:
+    return replace(world, role=services.role_of(role, world.host.name))
+
+
+def part_worker(deployment: Deployment, part: Part) -> Worker:
+    """Return the worker, service, or what is in front, that a part describes."""
+    host = part.world.host
+    if part.spec.engine in services.SERVICES:
+        return service_of(part.spec, host)
     if not part.spec.has_gpus:
         return front_of(part.spec, deployment, host)
     return worker_of(part.spec, deployment, host, ENGINES[deployment.engine])

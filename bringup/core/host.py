@@ -139,6 +139,10 @@ class Services:
     nats: str = ""
     frontend: str = ""
     namespace: str = "dynamo"
+    host: str = ""  # where bringup itself runs those of the services that have an image below
+    etcd_image: str = ""  # by digest: "NAME@sha256:…" or "sha256:…"; "" is run by somebody else
+    nats_image: str = ""
+    frontend_image: str = ""
 
 
 @dataclass(frozen=True, slots=True)

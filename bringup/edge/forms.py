@@ -151,6 +151,9 @@ Registry = Annotated[
     str, _matching(r"[A-Za-z0-9][A-Za-z0-9._-]*(:\d+)?(/[\w./-]+)?", "HOST:PORT without a scheme")
 ]
 Digest = Annotated[str, _matching(r"sha256:[0-9a-f]{64}", "sha256: and 64 hexadecimal digits")]
+PinnedImage = Annotated[
+    str, _matching(r"([^\s@]+@)?sha256:[0-9a-f]{64}", "an image by digest: NAME@sha256:…")
+]
 ModeName = Annotated[str, AfterValidator(_mode)]
 Lines = Annotated[list[Line], BeforeValidator(_listed), Field(min_length=1)]
 Names = Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)]

@@ -34,6 +34,7 @@ def faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
         yield ("engine",), f"no engine {entry.engine!r}{did_you_mean(entry.engine, known.engines)}"
     yield from _image_faults(entry, known)
     yield from _bundle_faults(entry, known)
+    yield from _service_faults(entry, known)
     if not entry.roles:
         yield ("roles",), "names no role"
     players: dict[str, tuple[str, ...]] = {}
@@ -85,6 +86,24 @@ def _bundle_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
             yield path, f"should be a host and a folder, as b300-04:/srv/Kimi-K3, not {word!r}"
         elif known.names is not None:
             yield from _matched(path, [hosts], known.names)[1]
+
+
+def _service_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
+    """Yield what stands in the way of services that bringup is to run itself."""
+    said = entry.services.said() if entry.services else {}
+    images = [key for key in ("etcd_image", "nats_image", "frontend_image") if key in said]
+    if images and "host" not in said:
+        yield ("services", images[0]), "needs services.host: the host that is to run it"
+    if "host" in said and known.names is not None:
+        _, found = _matched(("services", "host"), [said["host"]], known.names)
+        yield from found
+    for image, key in (
+        ("etcd_image", "etcd"),
+        ("nats_image", "nats"),
+        ("frontend_image", "frontend"),
+    ):
+        if image in said and key not in said:
+            yield ("services", image), f"needs services.{key}: the URL that it is to answer at"
 
 
 def _players(name: str, role: RoleEntry, known: Known) -> tuple[Workers, list[Fault]]:

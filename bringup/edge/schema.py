@@ -95,6 +95,10 @@ else:
             "nats": forms.BusUrl,
             "frontend": forms.WebUrl,
             "namespace": Name,
+            "host": Name,
+            "etcd_image": forms.PinnedImage,
+            "nats_image": forms.PinnedImage,
+            "frontend_image": forms.PinnedImage,
         },
     )
     ImageEntry = _mirror(Image, {"name": Name, "reference": Word, "digest": forms.Digest})

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ..core.errors import Interrupted, ToolError, Unreachable, UsageError
 from ..core.host import Host
@@ -170,7 +170,9 @@ class SshRemote(ScriptedRemote):
 
     def dial(self, host: str, port: int, seconds: float) -> socket.socket:
         """Return a stream to a place as the host sees it (core.remote.Dials)."""
-        return cast("socket.socket", self.line().dial(host, port, seconds))
+        from .ssh_dial import dialer
+
+        return dialer(self)(host, port, seconds)
 
     def traffic(self) -> Traffic:
         """Return what this host has cost so far, its gateways left out."""

@@ -18,9 +18,6 @@ from .ssh_exec import ChannelSession, Lost, Talk
 from .ssh_socket import MeteredStream
 from .ssh_transport import HostTransport
 
-PROHIBITED = 1
-"""SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254, section 5.1)."""
-
 
 @dataclass(slots=True)
 class Meter:
@@ -128,25 +125,6 @@ class Line:
                 " the gateway's sshd must allow it (AllowTcpForwarding)",
             ) from error
 
-    def dial(self, host: str, port: int, seconds: float) -> paramiko.Channel:
-        """Return a stream to a place as this endpoint sees it (core.remote.Dials)."""
-        place = (host, port)
-        try:
-            channel = self.transport.open_channel(
-                "direct-tcpip", place, ("127.0.0.1", 0), timeout=seconds
-            )
-        except paramiko.ChannelException as error:
-            raise _not_dialled(error, self.endpoint.label) from error
-        except (paramiko.SSHException, EOFError) as error:
-            said = str(error) or "the line closed"
-            if "imeout" in said:
-                raise TimeoutError(f"timed out after {seconds:g} s") from error
-            raise Unreachable(
-                f"cannot dial {host} from {self.endpoint.label}: {said}", host=self.endpoint.label
-            ) from error
-        channel.settimeout(seconds)
-        return channel
-
     def abort(self) -> None:
         """End the line at once; wakes whoever waits on it."""
         self._stream.abort()
@@ -164,14 +142,3 @@ class Line:
             remedy="see whether it is up (console, last -x reboot), then run again: what was"
             " written is whole, the rest is done then",
         )
-
-
-def _not_dialled(error: paramiko.ChannelException, label: str) -> Exception:
-    """Nobody answers at the place, or the server lets nobody dial."""
-    if error.code == PROHIBITED:
-        return Unreachable(
-            f"cannot look at services from {label}: its sshd forwards no connections",
-            host=label,
-            remedy="allow it in sshd_config (AllowTcpForwarding local), or ask from another host",
-        )
-    return ConnectionRefusedError("Connection refused")

@@ -26,7 +26,7 @@ def options(spec: Spec, world: World, deployment: Deployment, role: Role) -> tup
         *(_gpus(settled, role) if spec.has_gpus else ()),
         *("--restart", text(settled, "restart")),
         *_log(settled),
-        *_volumes(settled, deployment),
+        *(("--volume", f"{spec.data}:{spec.data}") if spec.data else _volumes(settled, deployment)),
     )
 
 
@@ -69,6 +69,8 @@ def _privileges(settled: Settled, world: World) -> Iterator[str]:
 
 def _gpus(settled: Settled, role: Role) -> Iterator[str]:
     chosen = [str(gpu) for gpu in role.gpus] or ["all"]
+    if text(settled, "gpu_access") == "none":
+        return
     if text(settled, "gpu_access") == "cdi":
         for gpu in chosen:
             yield from ("--device", f"nvidia.com/gpu={gpu}")

@@ -16,6 +16,7 @@ from .check import KINDS, Dialect, findings
 from .derive import address_of
 from .dynamo import services
 from .engine import CommandLine, Settled, plainly
+from .services import digest_of
 from .spec import CONTAINER, PROCESS, Spec, named, text
 
 ROUTER, FRONTEND = "vllm-router", "dynamo.frontend"
@@ -45,6 +46,8 @@ def place_of(deployment: Deployment, hosts: Mapping[str, Host]) -> str:
     prefill host. A frontend at another address, such as in Kubernetes, is not ours to start.
     """
     kind, at = kind_of(deployment), urlsplit(deployment.services.frontend).hostname
+    if deployment.services.frontend_image and kind == FRONTEND:
+        return deployment.services.host
     names = [name for role in deployment.roles for name in role.hosts if name in hosts]
     if not kind:
         return ""
@@ -71,7 +74,8 @@ def front(
     """Return the spec of what stands in front of these workers, on the world's host."""
     kind, role = kind_of(deployment), role_of(deployment, world.host.name)
     port = _port(deployment, decisions)
-    contained = kind == FRONTEND and deployment.in_container
+    image = deployment.services.frontend_image if kind == FRONTEND else ""
+    contained = kind == FRONTEND and (deployment.in_container or bool(image))
     make = _router if kind == ROUTER else _frontend
     command = make(deployment, tuple(workers), decisions, peers, port)
     spec = Spec(
@@ -79,8 +83,8 @@ def front(
         engine=kind, script_name=SCRIPTS[kind], template=CONTAINER if contained else PROCESS,
         folder=f"{text(decisions, 'serve_folder').rstrip('/')}/{deployment.name}",
         name=f"{deployment.name}-{role.name}",
-        image=deployment.image.reference if contained else "",
-        image_digest=deployment.image.digest if contained else "",
+        image=(image or deployment.image.reference) if contained else "",
+        image_digest=(digest_of(image) or deployment.image.digest) if contained else "",
         command=command, ready_timeout_s=60, ports={"http_port": port}, decisions=decisions,
         has_gpus=False,
         secrets={k: v for k, v in command.env.items() if isinstance(v, Secret)},

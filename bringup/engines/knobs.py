@@ -144,7 +144,8 @@ NETWORK = (
 RUN = (
     Knob("privileges", str, "devices", "what the container may touch",
          choices=("devices", "privileged")),
-    Knob("gpu_access", str, "gpus", "how GPUs enter the container", choices=("gpus", "cdi")),
+    Knob("gpu_access", str, "gpus", "how GPUs enter the container; none: a trial without any",
+         choices=("gpus", "cdi", "none")),
     Knob("shm", str, "host", "shared memory: host, or a size such as 64g"),
     Knob("share_pid", bool, None, "see the host's processes (same-host KV over NVLink)"),
     Knob("memlock", str, "unlimited", "most memory that may be pinned, in bytes"),

@@ -43,6 +43,7 @@ class Spec:
     decisions: Mapping[str, Decision]
     config: str = ""
     has_gpus: bool = True  # a router or frontend takes none, and needs no weights
+    data: str = ""  # folder of a service's own data, the same on the host and in its container
     secrets: Mapping[str, Secret] = field(default_factory=dict)
 
     @property
@@ -159,6 +160,7 @@ def named(spec: Spec) -> Spec:
         "name": spec.name,
         "runs": {knob: spec.decisions[knob].value for knob in RUNS_BY if knob in spec.decisions},
         "template": spec.template,
+        **({"data": spec.data} if spec.data else {}),
     }
     fields = {name: getattr(spec, name) for name in Spec.__dataclass_fields__}
     return Spec(**{**fields, "config": digest(whole)})

@@ -9,6 +9,7 @@ from ..core.rules import World
 from ..core.words import Secret
 from . import container
 from .front import ROUTER
+from .services import SERVICES
 from .spec import Spec, text
 
 # Shell variables at the top of a script, and the options that show them instead of a value.
@@ -28,7 +29,7 @@ def values(
         "title": f"{spec.mode.value} worker" if spec.has_gpus else spec.role,
         "origin": deployment.origin.file or f"deployment {deployment.name}",
         "model": deployment.model,
-        "reads_model": spec.engine != ROUTER,
+        "reads_model": spec.engine not in (ROUTER, *SERVICES),
         "names": NAMES,
         "ports": tuple(spec.ports.items()),
         "rdma": tuple(_devices(shown)),

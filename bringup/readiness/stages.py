@@ -60,11 +60,14 @@ class Worker:
     contained: bool = True
     engine: str = "docker"  # what runs the container
     log_file: str = ""
+    last_log: str = ""  # of a container that was stopped
     state_file: str = ""  # of a process: its number, birth and configuration
     unit: str = ""  # the systemd unit that runs the script, "" where none does
     restarts: bool = False  # whether anybody starts it again when it ends
     registers: bool = True
     is_front: bool = False
+    is_service: bool = False  # etcd or NATS
+    pulls: str = ""  # the image by digest, brought where it is not there yet
     url: str = ""
     metrics: str = ""  # URL of its counters, "" where nobody serves them
     timeout_s: int = 600

@@ -207,7 +207,7 @@ def card_signs(state: State) -> Iterator[str]:
     """Yield what the announcements show."""
     if state.announced is None:
         return
-    mine, wanted = state.cards, {w.worker.mode for w in state.workers.values() if not _is_front(w)}
+    mine, wanted = state.cards, {w.worker.mode for w in state.workers.values() if _works(w)}
     there = {role_of(card) for card in mine}
     if not state.announced.cards:
         yield "cards.none"
@@ -220,8 +220,8 @@ def card_signs(state: State) -> Iterator[str]:
         yield "transport.nats"
 
 
-def _is_front(watched: Watched) -> bool:
-    return watched.worker.is_front
+def _works(watched: Watched) -> bool:
+    return not watched.worker.is_front and not watched.worker.is_service
 
 
 def _differences(state: State, mine: tuple[ModelCard, ...], wanted: set[Mode]) -> Iterator[str]:

@@ -92,7 +92,7 @@ def begin(
     uses_nats: bool,
 ) -> State:
     """Return the state before the first look."""
-    modes = {worker.mode for worker in workers if not worker.is_front}
+    modes = {w.mode for w in workers if not w.is_front and not w.is_service}
     return State(
         name=name,
         namespace=namespace,
@@ -190,6 +190,9 @@ def _suspected(before: Watched, lines: list[str], rows: Catalogue) -> Watched:
 
 def _stage(state: State, seen: Watched, look: WorkerLook) -> tuple[Stage, str]:
     """Return the stage that a worker has not passed yet, and what it waits for there."""
+    if seen.worker.is_service:
+        is_up = seen.run is not None and seen.run.is_up
+        return (Stage.LISTED, "") if is_up else (Stage.CONTAINER, "")
     for needed, reading, stage in (
         (state.uses_etcd, look.etcd, Stage.ETCD),
         (state.uses_nats, look.nats, Stage.NATS),

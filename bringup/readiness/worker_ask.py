@@ -65,6 +65,9 @@ getconf CLK_TCK 2>/dev/null || echo 100
 _UNIT = r"""
 systemctl show --property=LoadState,ActiveState,Result,NRestarts \
   --property=ExecMainStatus,ExecMainCode,ExecMainStartTimestampMonotonic "$1" || exit 70
+pid=$(systemctl show --property=MainPID --value "$1")
+config=$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | sed -n 's/^BRINGUP_CONFIG=//p')
+echo "Config=$config"
 cat /proc/uptime
 """
 
@@ -185,6 +188,7 @@ def _unit(lines: list[str]) -> Run:
         count=int(told.get("NRestarts") or 0),
         started=told.get("ExecMainStartTimestampMonotonic", ""),
         age_s=max(0.0, uptime - begun) if status == "running" else None,
+        config=told.get("Config", ""),
     )
 
 

@@ -8,7 +8,7 @@ from ..core.host import Deployment, Host
 from ..engines.derive import address_of
 from ..engines.engine import Engine
 from ..engines.front import FRONTEND
-from ..engines.spec import Spec, flag, text
+from ..engines.spec import Spec, text
 from ..readiness.stages import Worker
 
 
@@ -31,7 +31,8 @@ def worker_of(spec: Spec, deployment: Deployment, host: Host, engine: Engine) ->
         addresses=_addresses(host, text(spec.decisions, "advertise_host")),
         contained=contained,
         engine=text(spec.decisions, "container_engine"),
-        log_file=f"{text(spec.decisions, 'log_folder').rstrip('/')}/{spec.name}.log",
+        log_file=f"{_logs(spec)}.log",
+        last_log=f"{_logs(spec)}.last.log",
         state_file=f"{spec.folder}/{spec.name}.pid",
         unit=unit_of(spec),
         restarts=text(spec.decisions, "restart") not in ("", "no") or bool(unit_of(spec)),
@@ -56,7 +57,8 @@ def front_of(spec: Spec, deployment: Deployment, host: Host) -> Worker:
         image=spec.image_digest or spec.image or deployment.image.name,
         contained=bool(spec.image),
         engine=text(spec.decisions, "container_engine"),
-        log_file=f"{text(spec.decisions, 'log_folder').rstrip('/')}/{spec.name}.log",
+        log_file=f"{_logs(spec)}.log",
+        last_log=f"{_logs(spec)}.last.log",
         state_file=f"{spec.folder}/{spec.name}.pid",
         restarts=text(spec.decisions, "restart") not in ("", "no"),
         registers=False,
@@ -66,9 +68,33 @@ def front_of(spec: Spec, deployment: Deployment, host: Host) -> Worker:
     )
 
 
+def service_of(spec: Spec, host: Host) -> Worker:
+    """Return etcd or NATS, where bringup runs it."""
+    return Worker(
+        host=host.name,
+        role=spec.role,
+        mode=spec.mode,
+        name=spec.name,
+        script=spec.script,
+        config=spec.config,
+        image=spec.image_digest,
+        engine=text(spec.decisions, "container_engine"),
+        restarts=True,
+        registers=False,
+        is_service=True,
+        pulls=spec.image,
+        last_log=f"{_logs(spec)}.last.log",
+        timeout_s=spec.ready_timeout_s,
+    )
+
+
+def _logs(spec: Spec) -> str:
+    return f"{text(spec.decisions, 'log_folder').rstrip('/')}/{spec.name}"
+
+
 def unit_of(spec: Spec) -> str:
     """Return the systemd unit that runs a script, "" where none is wanted."""
-    return f"{spec.name}.service" if flag(spec.decisions, "service") else ""
+    return spec.unit_name if spec.unit else ""
 
 
 def _addresses(host: Host, advertised: str) -> tuple[str, ...]:

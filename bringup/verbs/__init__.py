@@ -10,6 +10,7 @@ MODULES = (
     "provision",
     "undo",
     "probe",
+    "serve",
     "ready",
     "image",
     "bundle",

@@ -190,6 +190,7 @@ start() {
 
 foreground() {
   prepare
+  export BRINGUP_CONFIG="$CONFIG"
   worker exec
 }
 

@@ -197,6 +197,7 @@ start() {
 
 foreground() {
   prepare
+  export BRINGUP_CONFIG="$CONFIG"
   worker exec
 }
 

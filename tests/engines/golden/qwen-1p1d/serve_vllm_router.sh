@@ -139,6 +139,7 @@ start() {
 
 foreground() {
   prepare
+  export BRINGUP_CONFIG="$CONFIG"
   worker exec
 }
 

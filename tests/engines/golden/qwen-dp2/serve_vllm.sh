@@ -186,6 +186,7 @@ start() {
 
 foreground() {
   prepare
+  export BRINGUP_CONFIG="$CONFIG"
   worker exec
 }
 

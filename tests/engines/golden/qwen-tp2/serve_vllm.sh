@@ -182,6 +182,7 @@ start() {
 
 foreground() {
   prepare
+  export BRINGUP_CONFIG="$CONFIG"
   worker exec
 }
 

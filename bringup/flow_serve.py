@@ -1,0 +1,248 @@
+"""Start and stop a deployment: services, prefill, decode, then what is in front of them.
+
+Every act is a step of a plan: observed first, applied under the host's lock, observed again, kept
+in a receipt. What runs as written is left alone; what is not ours is never touched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from .core.errors import Blocked, CommandFailed, Exit, ToolError, VerifyFailed
+from .core.event import Event
+from .core.facts import Facts
+from .core.host import Deployment, Host, Inventory, Scalar
+from .core.outcome import Ended
+from .core.plan import Plan, plan_steps
+from .core.rules import Finding
+from .core.steps import Observation, Step
+from .decide import Design, Part, design
+from .edge.pool import each
+from .edge.services import etcd as ask_etcd
+from .flow import facts_digest, probes_of, steps_of
+from .flow_apply import apply, observe
+from .flow_death import ended_early
+from .flow_gather import gather
+from .flow_targets import Target, chosen, part_worker, service_parts, target_of
+from .flow_types import Order, Tools
+from .readiness.stages import Worker
+from .serve import refusals
+from .serve.steps import start_step, step_id, stop_step, strays_step
+
+SERVICE_S = 60.0
+"""Longest wait for etcd that was just started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the operator wants of a deployment. Empty `hosts` and `roles` mean all."""
+
+    inventory: Inventory
+    deployment: Deployment
+    hosts: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    check: bool = False
+    recreate: bool = False
+    accept: tuple[str, ...] = ()
+    services: bool = False  # stop them too
+    set: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A deployment with the facts of its hosts: its parts, and what is found on each host."""
+
+    target: Target
+    parts: Mapping[str, Part]  # by the worker's key
+    designs: Mapping[str, Design]
+    facts: Mapping[str, Facts]
+    errors: Mapping[str, ToolError]
+
+
+def know(tools: Tools, wish: Wish) -> Known:
+    """Look at all hosts of a deployment, and settle every part of it on their facts."""
+    inventory, deployment = wish.inventory, wish.deployment
+    names = {host for role in deployment.roles for host in role.hosts}
+    hosts = [host for name, host in inventory.hosts.items() if name in names]
+    order = Order(inventory, tuple(hosts), dict.fromkeys(names, deployment))
+    told = gather(tools, hosts, probes_of(order))
+    facts = {name: found for name, found in told.items() if isinstance(found, Facts)}
+    designs = {
+        host.name: design(inventory, host, deployment, facts, wish.set)
+        for host in hosts
+        if host.name in facts
+    }
+    parts = [part for found in designs.values() for part in found.parts]
+    parts += service_parts(inventory, deployment)
+    pairs = [(part_worker(deployment, part), part) for part in parts]
+    return Known(
+        Target(inventory, deployment, tuple(worker for worker, _ in pairs)),
+        {worker.key: part for worker, part in pairs},
+        designs,
+        facts,
+        {name: error for name, error in told.items() if isinstance(error, ToolError)},
+    )
+
+
+def start(tools: Tools, wish: Wish) -> tuple[Ended, ...]:
+    """Start what does not run, wave by wave; return how each host came out of each wave."""
+    static = target_of(wish.inventory, wish.deployment)
+    keys = {w.key for w in chosen(static.workers, hosts=wish.hosts, roles=wish.roles)}
+    known = know(tools, wish)
+    wanted = [worker for worker in known.target.workers if worker.key in keys]
+    ended = [Ended(name, error=error) for name, error in known.errors.items()]
+    stopped: set[str] = set()
+    for wave in refusals.waves(wanted):
+        hosts = sorted({worker.host for worker in wave} - stopped)
+        came = _each(hosts, partial(_start_on, tools, wish, known, wave))
+        ended += came
+        stopped |= {one.host for one in came if one.code not in (Exit.DONE, Exit.WOULD_CHANGE)}
+        if wave[0].is_service and not wish.check:
+            if any(one.code is not Exit.DONE for one in came):
+                break
+            _await_etcd(tools, known)
+    return tuple(ended)
+
+
+def _each(hosts: Iterable[str], work: Callable[[str], Ended]) -> list[Ended]:
+    ended: list[Ended] = []
+    for outcome in each(hosts, work):
+        if isinstance(outcome.error, ToolError):
+            ended.append(Ended(outcome.item, error=outcome.error.at(host=outcome.item)))
+        elif outcome.error is not None:
+            raise outcome.error
+        elif outcome.value is not None:
+            ended.append(outcome.value)
+    return sorted(ended, key=lambda one: one.host)
+
+
+def _start_on(tools: Tools, wish: Wish, known: Known, wave: Iterable[Worker], name: str) -> Ended:
+    """Start the workers of one wave on one host, or tell why not."""
+    host = wish.inventory.hosts[name]
+    workers = [worker for worker in wave if worker.host == name]
+    steps = [start_step(worker, recreate=wish.recreate) for worker in workers]
+    written = _scripts(tools, known, workers)
+    remote = tools.fleet.remote(name)
+    tools.listen(Event(name, "observe", f"{len(steps)} to run"))
+    seen = observe(tools, remote, host, [*written, *steps])
+    findings = _findings(wish, known, workers, written, seen)
+    owned = [step for step in written if all(worker.is_service for worker in workers)]
+    facts = facts_digest(known.facts[name]) if name in known.facts else ""
+    planned = plan_steps((*owned, *steps), seen)
+    folder = known.target.inventory.folder
+    plan = Plan(name, tools.version, folder, facts, findings, (), planned)
+    return _carry_out(tools, wish, known.target, host, plan)
+
+
+def _scripts(tools: Tools, known: Known, workers: Iterable[Worker]) -> tuple[Step, ...]:
+    """Return the steps that write these workers' scripts: to see that they are up to date."""
+    steps: list[Step] = []
+    for worker in workers:
+        part = known.parts[worker.key]
+        steps += steps_of(tools, Design(part.world.host, (), (part,)))
+    return tuple({step.id: step for step in steps}.values())
+
+
+def _findings(
+    wish: Wish,
+    known: Known,
+    workers: list[Worker],
+    written: Iterable[Step],
+    seen: Mapping[str, Observation],
+) -> tuple[Finding, ...]:
+    specs = [(worker, known.parts[worker.key].spec) for worker in workers]
+    own = bool(wish.deployment.services.etcd_image)
+    found = [*refusals.of_workers(specs, seen, recreate=wish.recreate)]
+    idle = [worker for worker in workers if seen[step_id(worker)].found.split(" ")[0] != "running"]
+    name = workers[0].host
+    if idle and not idle[0].is_service and name in known.designs:
+        found += refusals.of_host(
+            known.designs[name].findings, accept=wish.accept, own_services=own
+        )
+    if not all(worker.is_service for worker in workers):
+        found += refusals.scripts(name, written, seen)
+    return tuple(found)
+
+
+def _carry_out(tools: Tools, wish: Wish, target: Target, host: Host, plan: Plan) -> Ended:
+    if wish.check or plan.blocks or not plan.changes:
+        tools.listen(Event(host.name, "plan", "done", is_end=True))
+        return Ended(host.name, plan)
+    receipt, record, error = apply(tools, host, plan)
+    tools.listen(Event(host.name, "apply", "done", is_end=True))
+    if isinstance(error, VerifyFailed):
+        error = ended_early(tools, target, host.name) or error
+    return Ended(host.name, plan, receipt, record, _as_refusal(error))
+
+
+def _as_refusal(error: ToolError | None) -> ToolError | None:
+    """A script that exits 4 has refused to start, with its reasons, and changed nothing."""
+    if not isinstance(error, CommandFailed) or error.exit_code != Exit.BLOCKED:
+        return error
+    lines = [line.partition(": ")[2] or line for line in error.said.splitlines()]
+    reasons = [line.removeprefix("cannot start: ") for line in lines if "cannot start: " in line]
+    cures = [line.removeprefix("do: ") for line in lines if line.startswith("do: ")]
+    return Blocked(
+        f"{error.message.partition(': exit')[0]}: {'; '.join(reasons) or 'its script refuses'}",
+        host=error.host, step=error.step, remedy="; ".join(cures),
+    )  # fmt: skip
+
+
+def _await_etcd(tools: Tools, known: Known) -> None:
+    """Wait until the etcd that was started answers: a worker of Dynamo 1.3 ends without it."""
+    from .flow_look import Looker
+
+    shared = known.target.deployment.services
+    if not shared.etcd_image:
+        return
+    opener = Looker(known.target, tools.fleet.remote, tools.nonce).dialer(shared.host)
+    ends = time.monotonic() + SERVICE_S
+    while time.monotonic() < ends:
+        reading = ask_etcd(opener, shared.etcd)
+        if getattr(getattr(reading, "value", None), "healthy", ()):
+            return
+        time.sleep(0.5)
+    raise ToolError(
+        f"cannot go on: etcd at {shared.etcd[0]} does not answer {SERVICE_S:.0f} s after its start",
+        host=shared.host,
+        remedy=f"bringup serve.logs --deployment {known.target.deployment.name} --role etcd",
+    )
+
+
+def stop(tools: Tools, wish: Wish, target: Target) -> tuple[Ended, ...]:
+    """Stop what runs, in the reverse order; services stay unless they are asked for."""
+    wanted = chosen(target.workers, hosts=wish.hosts, roles=wish.roles)
+    kept = [w for w in wanted if not w.is_service or wish.services or w.role in wish.roles]
+    ended: list[Ended] = []
+    for wave in reversed(refusals.waves(kept)):
+        hosts = sorted({worker.host for worker in wave})
+        ended += _each(hosts, partial(_stop_on, tools, wish, target, wave))
+    return tuple(ended)
+
+
+def stop_strays(tools: Tools, wish: Wish, name: str) -> Ended:
+    """Stop what a deployment left on a host that plays no role in it any more."""
+    host = wish.inventory.hosts[name]
+    step = strays_step(wish.deployment.name)
+    seen = observe(tools, tools.fleet.remote(name), host, (step,))
+    folder = wish.inventory.folder
+    plan = Plan(name, tools.version, folder, "", (), (), plan_steps((step,), seen))
+    return _carry_out(tools, wish, Target(wish.inventory, wish.deployment, ()), host, plan)
+
+
+def _stop_on(tools: Tools, wish: Wish, target: Target, wave: Iterable[Worker], name: str) -> Ended:
+    host = wish.inventory.hosts[name]
+    workers = [worker for worker in wave if worker.host == name]
+    steps = tuple(stop_step(worker) for worker in workers)
+    seen = observe(tools, tools.fleet.remote(name), host, steps)
+    found = (
+        refusals.foreign(worker, seen[step_id(worker)])
+        for worker in workers
+        if seen[step_id(worker)].found.endswith(" foreign")
+    )
+    planned = plan_steps(steps, seen)
+    plan = Plan(name, tools.version, target.inventory.folder, "", tuple(found), (), planned)
+    return _carry_out(tools, wish, target, host, plan)

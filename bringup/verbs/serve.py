@@ -1,0 +1,249 @@
+"""Verbs that start and stop a deployment, and tell how it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from ..core.errors import Exit, gravest
+from ..core.verb import Help, Verb
+from ..report_screen import Screen
+from .common import AcceptNew, Folder, Hosts, KnownHosts, Set, State, knob_settings
+
+if TYPE_CHECKING:
+    from ..core.host import Inventory
+    from ..core.outcome import Ended
+    from ..flow_open import Choice
+    from ..flow_targets import Target
+
+DeploymentWord = Annotated[str, Help("deployment; may be left out where there is one")]
+Roles = Annotated[tuple[str, ...], Help("role of the deployment, or frontend, etcd; repeatable")]
+Check = Annotated[bool, Help("show what would be done; do nothing")]
+Local = Annotated[bool, Help("its hosts are all this machine: act here, without SSH")]
+Accept = Annotated[
+    tuple[str, ...], Help("start in spite of this check (GPU-20, SLU-01, …); repeatable")
+]
+
+
+def serve_start(
+    screen: Screen,
+    *,
+    deployment: DeploymentWord = "",
+    host: Hosts = (),
+    role: Roles = (),
+    check: Check = False,
+    recreate: Annotated[bool, Help("start anew what runs with other settings")] = False,
+    accept: Accept = (),
+    wait: Annotated[bool, Help("then wait until it serves, as ready does")] = False,
+    local: Local = False,
+    set: Set = (),  # noqa: A002 - the option's name
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Start a deployment by its written scripts: services, prefill, decode, then the frontend.
+
+    What runs as written is left alone, what runs with other settings is shown and kept unless
+    --recreate is said, what is not ours is never touched. Before a start ports, GPUs, Slurm and
+    services are looked at, and an owner in the way is named. Exit codes: 0 done, 1 failed, 2 wrong
+    input, 3 not reachable, 4 refused (nothing was started there), 5 check mode, would start.
+    """
+    from ..engines.knobs import KNOBS
+    from ..flow_serve import Wish, start
+    from ..flow_serve_open import serving_tools
+
+    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
+    wish = Wish(
+        known, target.deployment, _names(known, host), role, check=check, recreate=recreate,
+        accept=accept, set=knob_settings(set, KNOBS),
+    )  # fmt: skip
+    with serving_tools(known, choice, screen.tell, local=local) as tools:
+        ended = start(tools, wish)
+    code = _told(screen, ended)
+    if code is not Exit.DONE or check:
+        return code
+    if wait:
+        from .ready import ready
+
+        return ready(
+            screen, deployment=target.deployment.name, local=local, inventory=inventory,
+            state=state, known_hosts=known_hosts, accept_new=accept_new,
+        )  # fmt: skip
+    screen.show(f"\nnext: bringup ready --deployment {target.deployment.name}")
+    return code
+
+
+def serve_stop(
+    screen: Screen,
+    *,
+    deployment: DeploymentWord = "",
+    host: Hosts = (),
+    role: Roles = (),
+    services: Annotated[bool, Help("also stop etcd and NATS that bringup runs")] = False,
+    check: Check = False,
+    local: Local = False,
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Stop a deployment, or some hosts or roles of it, in the reverse order of starting.
+
+    A worker takes its keys out of etcd as it ends, so that frontends send it nothing more. A host
+    that is named and plays no role any more is cleared of what the deployment left there.
+    """
+    from ..flow_serve import Wish, stop, stop_strays
+    from ..flow_serve_open import serving_tools
+
+    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
+    members = {one.name for one in target.hosts}
+    named = _names(known, host)
+    here = tuple(name for name in named if name in members)
+    wish = Wish(known, target.deployment, here, role, check=check, services=services)
+    with serving_tools(known, choice, screen.tell, local=local) as tools:
+        ended = stop(tools, wish, target) if here or not named else ()
+        ended += tuple(stop_strays(tools, wish, name) for name in named if name not in members)
+    return _told(screen, ended)
+
+
+def serve_restart(
+    screen: Screen,
+    *,
+    deployment: DeploymentWord = "",
+    host: Hosts = (),
+    role: Roles = (),
+    wait: Annotated[bool, Help("let it serve again before the next worker's turn")] = True,
+    accept: Accept = (),
+    local: Local = False,
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Restart the workers of a role one after the other; the others serve meanwhile.
+
+    Each turn ends when the deployment serves again, proven by a request; the first that does not
+    ends the run. A role of a single worker is interrupted, which is said before.
+    """
+    from ..flow_ready import told
+    from ..flow_restart import alone, restart
+    from ..flow_serve import Wish
+    from ..flow_serve_open import serving_tools
+    from ..flow_targets import words_of
+    from ..report_ready import verdict_view
+
+    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
+    wish = Wish(known, target.deployment, _names(known, host), role, accept=accept)
+    for name in alone(target.deployment.roles, wish):
+        screen.show(f"{name} has one worker: nothing is served while it restarts")
+    codes = []
+    with serving_tools(known, choice, screen.tell, local=local) as tools:
+        for turn in restart(tools, wish, target, told(screen.tell), wait=wait):
+            codes.append(_told(screen, turn.ended))
+            done = turn.waited
+            if done is not None:
+                words = words_of(target, None)
+                screen.show(verdict_view(done.state, done.verdict, done.seconds, words))
+                codes.append(done.code)
+    return gravest(codes)
+
+
+def serve_status(
+    screen: Screen,
+    *,
+    deployment: DeploymentWord = "",
+    local: Local = False,
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Tell how every worker of a deployment stands: runs, drifted, ended, foreign, not there.
+
+    Exit codes: 0 all run as written, 1 some do not run, 3 some could not be looked at, 5 some run
+    with other settings.
+    """
+    from ..flow_serve_open import serving_tools
+    from ..flow_status import status
+    from ..report_serve import status_document, status_view
+    from ..serve.standing import code_of
+
+    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
+    with serving_tools(known, choice, screen.tell, local=local) as tools:
+        found = status(tools, target)
+    screen.show(status_view(found))
+    screen.emit(status_document(target.deployment.name, found))
+    return code_of(found)
+
+
+def serve_logs(
+    screen: Screen,
+    *,
+    deployment: DeploymentWord = "",
+    host: Hosts = (),
+    role: Roles = (),
+    lines: Annotated[int, Help("how many of the last lines")] = 50,
+    follow: Annotated[int, Help("follow one worker's log for this many seconds")] = 0,
+    local: Local = False,
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Show the last lines of the workers' logs; of one that was stopped, those that were kept."""
+    from ..flow_serve_open import serving_tools
+    from ..flow_status import follow as follow_log
+    from ..flow_status import logs
+    from ..flow_targets import chosen
+    from ..report_serve import logs_view
+
+    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
+    wanted = chosen(target.workers, hosts=_names(known, host), roles=role)
+    with serving_tools(known, choice, screen.tell, local=local) as tools:
+        if follow and len(wanted) == 1:
+            follow_log(tools, wanted[0], screen.tell, follow)
+            return Exit.DONE
+        found = logs(tools, target, wanted, lines)
+    screen.show(logs_view(found))
+    for key, said in sorted(found.items()):
+        screen.emit({"schema": "bringup.log/1", "worker": key, "lines": said})
+    return Exit.DONE
+
+
+def _opened(
+    inventory: str, known_hosts: str, accept_new: bool, state: str, deployment: str
+) -> tuple[Choice, Inventory, Target]:
+    from ..flow_open import Choice, read_inventory
+    from ..flow_targets import find_deployment, target_of
+
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new, state=state)
+    known = read_inventory(inventory)
+    return choice, known, target_of(known, find_deployment(known, deployment))
+
+
+def _names(known: Inventory, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    from ..flow_open import Choice, choose
+
+    return tuple(host.name for host in choose(known, Choice(host=patterns))) if patterns else ()
+
+
+def _told(screen: Screen, ended: tuple[Ended, ...]) -> Exit:
+    """Show how hosts came out; return the gravest code."""
+    from ..report_provision import ended_document
+    from ..report_serve import acts_view
+
+    screen.show(acts_view(ended))
+    for one in ended:
+        screen.emit({**ended_document(one), "schema": "bringup.serve/1"})
+        if one.error:
+            screen.fail(one.error)
+    return gravest([one.code for one in ended])
+
+
+VERBS = (
+    Verb("serve.start", serve_start),
+    Verb("serve.stop", serve_stop),
+    Verb("serve.restart", serve_restart),
+    Verb("serve.status", serve_status, reads_only=True),
+    Verb("serve.logs", serve_logs, reads_only=True),
+)

@@ -1,0 +1,289 @@
+"""Serving on hosts with a real docker: start, drift, stop, foreign containers, kills, reboots."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.dynamo.processes import until
+from tests.fleet.yard import FleetHost, Yard, _hierarchies, _spawn
+
+from .docked import NAME, ROOT, Docked, docked
+
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("serve-docker")]
+
+
+@pytest.fixture(scope="module")
+def fleet_of_three(yard: Yard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docked]:
+    with docked(tmp_path_factory.mktemp("docked"), yard, 3) as made:
+        yield made
+
+
+@pytest.fixture
+def pair(fleet_of_three: Docked) -> Docked:
+    """A prefill worker on h1 and a decode worker on h2, written and not started; h3 is spare."""
+    made = fleet_of_three
+    made.clear()
+    made.services, made.knobs = {}, {}
+    for host in made.hosts:
+        host.exec("sh", "-c", "mkdir -p /model && echo '{}' >/model/config.json")
+    made.write(
+        {
+            "prefill": {"mode": "prefill", "hosts": made.hosts[0].name},
+            "decode": {"mode": "decode", "hosts": made.hosts[1].name},
+        }
+    )
+    return made
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stdout + done.stderr
+
+
+def start(made: Docked, *more: str) -> None:
+    done = made.run("serve.start", *more)
+    assert done.returncode == 0, said(done)
+
+
+def names(made: Docked) -> tuple[str, str]:
+    return f"{made.hosts[0].name}/prefill", f"{made.hosts[1].name}/decode"
+
+
+def test_a_pair_starts_once_and_stops_with_its_logs_kept(pair: Docked) -> None:
+    prefill, decode = names(pair)
+    assert pair.states() == {prefill: "not there", decode: "not there"}
+    check = pair.run("serve.start", "--check")
+    assert check.returncode == 5
+    assert pair.states() == {prefill: "not there", decode: "not there"}
+    start(pair)
+    assert pair.states() == {prefill: "runs", decode: "runs"}
+    before = pair.ids(pair.hosts[0]) + pair.ids(pair.hosts[1])
+    again = pair.run("serve.start")
+    assert "already so" in again.stdout
+    assert pair.ids(pair.hosts[0]) + pair.ids(pair.hosts[1]) == before
+    stopped = pair.run("serve.stop")
+    assert stopped.returncode == 0, said(stopped)
+    assert pair.states() == {prefill: "not there", decode: "not there"}
+    assert "--disaggregation-mode decode" in pair.run("serve.logs", "--role", "decode").stdout
+
+
+def test_a_drifted_worker_is_shown_and_kept_until_somebody_says_recreate(pair: Docked) -> None:
+    start(pair)
+    before = pair.ids(pair.hosts[1])
+    pair.write(page_size=64)
+    assert set(pair.states().values()) == {"drifted"}
+    refused = pair.run("serve.start")
+    assert refused.returncode == 4
+    assert "+ --page-size 64" in refused.stdout
+    assert pair.ids(pair.hosts[1]) == before
+    start(pair, "--recreate")
+    assert set(pair.states().values()) == {"runs"}
+    assert pair.ids(pair.hosts[1]) != before
+
+
+def test_one_role_restarts_alone(pair: Docked) -> None:
+    start(pair)
+    prefill, decode = pair.ids(pair.hosts[0]), pair.ids(pair.hosts[1])
+    done = pair.run("serve.restart", "--role", "decode", "--no-wait")
+    assert done.returncode == 0, said(done)
+    assert "nothing is served while it restarts" in done.stdout
+    assert pair.ids(pair.hosts[0]) == prefill
+    assert pair.ids(pair.hosts[1]) != decode
+
+
+def test_a_decode_host_is_added_and_removed_while_the_others_run(pair: Docked) -> None:
+    start(pair)
+    third = pair.hosts[2]
+    before = pair.ids(pair.hosts[1])
+    both = f"h[{pair.hosts[1].name[1:]}-{third.name[1:]}]"
+    pair.write({**pair.roles, "decode": {"mode": "decode", "hosts": both}})
+    start(pair)
+    assert pair.states()[f"{third.name}/decode"] == "runs"
+    assert pair.ids(pair.hosts[1]) == before
+    pair.write({**pair.roles, "decode": {"mode": "decode", "hosts": pair.hosts[1].name}})
+    cleared = pair.run("serve.stop", "--host", third.name)
+    assert cleared.returncode == 0, said(cleared)
+    assert pair.ids(third) == []
+    assert pair.ids(pair.hosts[1]) == before
+
+
+def test_a_foreign_container_is_never_touched(pair: Docked) -> None:
+    host = pair.hosts[1]
+    host.exec("docker", "run", "-d", "--name", f"{NAME}-decode", pair.image, "/bin/sh", "-c",
+              "while :; do sleep 1; done")  # fmt: skip
+    before = pair.ids(host)
+    for verb in ("serve.start", "serve.stop"):
+        refused = pair.run(verb, "--role", "decode")
+        assert refused.returncode == 4, said(refused)
+        assert "is not ours" in refused.stdout
+    assert pair.ids(host) == before
+    assert pair.states()[names(pair)[1]] == "foreign"
+
+
+def test_a_port_that_somebody_holds_is_named_with_its_owner(pair: Docked) -> None:
+    host = pair.hosts[1]
+    listener = "import socket,time; s=socket.create_server(('', 30000)); time.sleep(600)"
+    host.exec("sh", "-c", f'setsid python3 -c "{listener}" </dev/null >/dev/null 2>&1 &')
+    try:
+        until(lambda: b":7530" in host.exec("cat", "/proc/net/tcp").stdout, "the port is taken")
+        refused = pair.run("serve.start", "--role", "decode")
+    finally:
+        host.exec("pkill", "-f", "30000", check=False)
+    assert refused.returncode == 4
+    assert "NET-05" in refused.stdout
+    assert "python3" in refused.stdout
+    assert pair.ids(host) == []
+
+
+def test_scripts_of_another_day_are_not_run(pair: Docked) -> None:
+    script = f"/opt/bringup/serve/{NAME}/serve_dynamo_decode.sh"
+    pair.hosts[1].exec("sed", "-i", "s/^# Made by/# made by/", script)
+    refused = pair.run("serve.start", "--role", "decode")
+    assert refused.returncode == 4
+    assert "bringup provision --host" in refused.stdout
+    assert pair.ids(pair.hosts[1]) == []
+
+
+def test_an_image_that_is_not_there_is_a_refusal(pair: Docked) -> None:
+    pair.hosts[1].exec("docker", "tag", pair.image, "kept:1")
+    pair.hosts[1].exec("docker", "rmi", "standin:1")
+    try:
+        refused = pair.run("serve.start", "--role", "decode")
+    finally:
+        pair.hosts[1].exec("docker", "tag", pair.image, "standin:1")
+    assert refused.returncode == 4, said(refused)
+    assert "image standin:1 is not on this host" in refused.stderr
+
+
+def test_a_worker_that_ends_at_once_is_named_with_its_cause(pair: Docked) -> None:
+    host = pair.hosts[1]
+    line = "__main__.py: error: unrecognized arguments: --odd 3"
+    host.exec("sh", "-c", f"echo '{line}' >/model/say; echo 2 >/model/exit")
+    started = pair.run("serve.start")
+    assert started.returncode == 1, said(started)
+    assert "cannot keep toy-decode running: it ended with exit code 2" in started.stderr
+    assert "The engine does not know a flag" in started.stderr
+    assert "bringup explain --odd" in started.stderr
+    done = pair.run("ready", "--json", "--every", "0.5")
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert (last["who"], last["why"]) == (f"{host.name}/decode", "it ended with exit code 2")
+    assert last["causes"][0]["id"] == "unknown-flag"
+
+
+def test_docker_kill_during_the_wait_is_told_as_that(pair: Docked) -> None:
+    start(pair)
+    words = ["ready", "--deployment", NAME, "--inventory", str(pair.inventory), "--json"]
+    words += ["--known-hosts", str(pair.yard.known_hosts), "--state", str(pair.folder / "state")]
+    waiting = subprocess.Popen(
+        [_python(), "-m", "bringup", *words, "--every", "0.5"], cwd=ROOT,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert waiting.stdout is not None
+    key = names(pair)[1]
+    for line in waiting.stdout:
+        if f'"host": "{key}", "stage": "engine"' in line:
+            break
+    pair.hosts[1].exec("docker", "kill", f"{NAME}-decode")
+    rest = waiting.stdout.read()
+    assert waiting.wait(60) == 1
+    last = json.loads(rest.splitlines()[-1])
+    assert (last["who"], [c["id"] for c in last["causes"]]) == (key, ["killed-from-outside"])
+    assert pair.states()[key] == "exited (137)"
+    start(pair)
+    assert pair.states()[key] == "runs"
+
+
+def _python() -> str:
+    import sys
+
+    return sys.executable
+
+
+@pytest.mark.parametrize(("restart", "after"), [("no", "exited"), ("unless-stopped", "runs")])
+def test_after_a_reboot_the_truth_is_told_and_a_start_mends_it(
+    pair: Docked, restart: str, after: str
+) -> None:
+    pair.write(restart=restart)
+    start(pair)
+    host, key = pair.hosts[1], names(pair)[1]
+    reboot(host)
+    until(lambda: pair.states()[key].startswith(after), f"the worker is {after}")
+    start(pair)
+    assert pair.states()[key] == "runs"
+
+
+def reboot(host: FleetHost) -> None:
+    """Switch a host off and on again: its disk stays, nothing else does."""
+    groups = [tree / host.yard.prefix / host.name / "cgroup.procs" for tree in _hierarchies()]
+    host.power_off()
+    host.mend()
+    host.starter = _spawn(host.folder, host.name, host.space, groups, docker=True, init="sh")
+    host.await_sshd()
+    host.await_docker()
+    host.exec("sh", "-c", "mkdir -p /model && echo '{}' >/model/config.json")
+
+
+def test_etcd_is_started_first_where_bringup_runs_it(pair: Docked) -> None:
+    third = pair.hosts[2]
+    pair.services = {
+        "etcd": [f"http://{third.address}:2379"], "host": third.name, "etcd_image": pair.image,
+    }  # fmt: skip
+    pair.write()
+    start(pair)
+    states = pair.states()
+    assert states[f"{third.name}/etcd"] == "runs"
+    health = third.text("sh", "-c", f"curl -s http://{third.address}:2379/health")
+    assert '"true"' in health
+    started = [third.text("docker", "inspect", "-f", "{{.State.StartedAt}}", f"{NAME}-etcd"),
+               pair.hosts[0].text("docker", "inspect", "-f", "{{.State.StartedAt}}",
+                                  f"{NAME}-prefill")]  # fmt: skip
+    assert started == sorted(started)
+    kept = pair.run("serve.stop")
+    assert kept.returncode == 0, said(kept)
+    assert pair.states()[f"{third.name}/etcd"] == "runs"
+    assert pair.run("serve.stop", "--services").returncode == 0
+    assert pair.states()[f"{third.name}/etcd"] == "not there"
+
+
+def test_a_dead_external_etcd_refuses_the_start(pair: Docked) -> None:
+    pair.services = {"etcd": [f"http://{pair.hosts[2].address}:2379"]}
+    pair.write()
+    refused = pair.run("serve.start")
+    assert refused.returncode == 4, said(refused)
+    assert "NET-01" in refused.stdout
+    assert set(pair.states().values()) == {"not there"}
+    start(pair, "--accept", "NET-01")
+
+
+def test_a_host_that_slurm_may_use_is_refused_until_it_is_drained(
+    pair: Docked, tmp_path: Path
+) -> None:
+    host = pair.hosts[1]
+    _slurm(host, "IDLE")
+    try:
+        refused = pair.run("serve.start", "--role", "decode")
+        assert refused.returncode == 4, said(refused)
+        assert "SLU-01" in refused.stdout
+        assert "scontrol update nodename" in refused.stdout
+        _slurm(host, "IDLE+DRAIN")
+        start(pair, "--role", "decode")
+    finally:
+        host.exec("rm", "-f", "/usr/bin/scontrol", "/usr/bin/squeue", "/etc/slurm/slurm.conf")
+
+
+def _slurm(host: FleetHost, state: str) -> None:
+    """Put Slurm's commands on a host, with a node in a state and no job."""
+    node = f"NodeName={host.name} Arch=x86_64 CPUAlloc=0 CPUTot=2 State={state} Gres=gpu:8"
+    scontrol = f"#!/bin/sh\necho '{node}'\n"
+    host.exec("mkdir", "-p", "/etc/slurm")
+    for path, text in (
+        ("/usr/bin/scontrol", scontrol),
+        ("/usr/bin/squeue", "#!/bin/sh\nexit 0\n"),
+        ("/etc/slurm/slurm.conf", "ClusterName=x\n"),
+    ):
+        host.exec("tee", path, stdin=text.encode())
+        host.exec("chmod", "755", path)
