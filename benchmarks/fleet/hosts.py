@@ -17,6 +17,9 @@ PORT = 2222
 CONTROLLER = "10.77.0.1"
 MTU = 1500
 START_S = 60.0
+OWN_LOCKS = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run/lock && exec "$@"', "sh")
+"""Hosts share this machine's disk, and must not share its locks."""
+
 OPTIONS = ("UsePAM=no", "UseDNS=no", "StrictModes=no", "PidFile=none", "MaxStartups=1000",
            "MaxSessions=100", "PasswordAuthentication=no", "PrintMotd=no", "LogLevel=ERROR",
            "PermitRootLogin=prohibit-password", "Subsystem=sftp internal-sftp")  # fmt: skip
@@ -130,7 +133,19 @@ def _key(path: Path) -> None:
 
 @contextmanager
 def _sshd(folder: Path, space: str, name: str, address: str) -> Iterator[None]:
-    words = ["ip", "netns", "exec", space, SSHD, "-D", "-f", "/dev/null", "-E", f"{folder}/log"]
+    words = [
+        "ip",
+        "netns",
+        "exec",
+        space,
+        *OWN_LOCKS,
+        SSHD,
+        "-D",
+        "-f",
+        "/dev/null",
+        "-E",
+        f"{folder}/log",
+    ]
     words += ["-h", str(folder / "keys" / name), "-o", f"ListenAddress={address}:{PORT}"]
     for option in (*OPTIONS, f"AuthorizedKeysFile={folder}/id.pub"):
         words += ["-o", option]

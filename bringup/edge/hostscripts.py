@@ -145,7 +145,9 @@ check() {
   [ ! -L "$R$3" ] || fail link "$3 -> $(readlink "$R$3")"
   [ ! -e "$R$3" ] || [ -f "$R$3" ] || fail special "$3"
   enter "$3"
-  rm -rf "$d"/.bringup.* || fail stage "$3"
+  for left in "$d"/.bringup.*; do
+    { [ ! -e "$left" ] && [ ! -L "$left" ]; } || rm -rf "$left" || fail stage "$3"
+  done
 }
 place() {
   folder "$R$3"
@@ -158,7 +160,8 @@ settle() {
     chmod "$1" "$stage/$i" || fail mode "$3"
   fi
   place "$@"
-  [ "$staged" = "$stage/$i" ] || mv -f "$stage/$i" "$staged" || fail stage "$3"
+  [ "$staged" != "$stage/$i" ] || return 0
+  mv -f "$stage/$i" "$staged" || fail stage "$3"
   sync "$staged" 2>/dev/null || :
 }
 swap() {
@@ -173,6 +176,7 @@ work() {
   mkdir -m 700 "$stage" || fail stage "$3"
   tar -xpomf - -C "$stage" || fail unpack "$3"
   (cd "$stage" && sha256sum -c sums >/dev/null) || fail sum "$3"
+  (cd "$stage" && sync [0-9]* 2>/dev/null) || : # one process for all files
   each settle "$@"
   each swap "$@"
 }
