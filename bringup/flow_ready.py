@@ -71,9 +71,11 @@ class Request:
         return self
 
     def _run(self) -> None:
-        answer = chat(
-            self.looker.frontend, self.wish, seconds=self.seconds, opener=self.looker.opener()
-        )
+        try:
+            url, opener = self.looker.frontend, self.looker.opener()
+            answer = chat(url, self.wish, seconds=self.seconds, opener=opener)
+        except Exception as error:  # noqa: BLE001 - a thread's own fault must not end in silence
+            answer = Chat(0, error=f"{type(error).__name__}: {error}")
         self.ended = time.monotonic()
         self.answer = answer
 

@@ -5,16 +5,58 @@ So services are asked over the host's own network path, and nothing is needed on
 
 from __future__ import annotations
 
+import io
 import socket
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import paramiko
 
 from .http import Opener
 from .ssh import SshRemote
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 FORBIDDEN = "the host's SSH server allows no channel to it (AllowTcpForwarding)"
 NOT_OPEN = "not open: nobody listens, or no way there"
+
+
+class _Stream:
+    """A channel that serves as a socket, streams of chunks included.
+
+    paramiko's own files have no `peek`, by which http.client reads a chunked body line by line.
+    """
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self.recv, self.sendall = channel.recv, channel.sendall
+        self.close, self.settimeout = channel.close, channel.settimeout
+
+    def makefile(self, mode: str, buffering: int | None = None) -> io.BufferedReader:
+        """Return the reading side as a buffered file; nobody here writes through one."""
+        assert mode == "rb"
+        size = io.DEFAULT_BUFFER_SIZE if buffering is None or buffering < 2 else buffering
+        return io.BufferedReader(_Raw(self._channel), size)
+
+    def shutdown(self, how: int) -> None:
+        """End one side, as a socket's constants name it."""
+        self._channel.shutdown(how)
+
+
+class _Raw(io.RawIOBase):
+    """The reading side of a channel, unbuffered; closing it leaves the channel open."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer)
+        piece = self._channel.recv(len(view))
+        view[: len(piece)] = piece
+        return len(piece)
 
 
 def dialer(remote: SshRemote) -> Opener:
@@ -36,7 +78,7 @@ def dialer(remote: SshRemote) -> Opener:
         except (paramiko.SSHException, EOFError) as lost:
             raise TimeoutError(f"timed out: {lost}") from lost
         channel.settimeout(seconds)
-        return cast("socket.socket", channel)  # a channel does as one (see http.Opener)
+        return cast("socket.socket", _Stream(channel))  # it does as one (see http.Opener)
 
     return open_from_host
 

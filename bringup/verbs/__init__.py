@@ -12,6 +12,7 @@ MODULES = (
     "probe",
     "serve",
     "ready",
+    "accept",
     "image",
     "bundle",
     "explain",

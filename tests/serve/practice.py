@@ -102,7 +102,8 @@ class Practice:
     def script(self, role: str, word: str) -> subprocess.CompletedProcess[str]:
         """Run a written script."""
         name = "frontend" if role == "frontend" else self.roles[role]
-        path = self.folder / f"serve/{NAME}/serve_dynamo_{name}.sh"
+        file = "serve_dynamo.sh" if name == "aggregated" else f"serve_dynamo_{name}.sh"
+        path = self.folder / f"serve/{NAME}/{file}"
         return subprocess.run(
             ["sh", str(path), word], capture_output=True, text=True, check=False, timeout=60
         )

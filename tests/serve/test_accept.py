@@ -1,0 +1,85 @@
+"""Acceptance against the real frontend: shared and separate workers differ as the reports say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fleet.sshd import Sshd
+
+from .conftest import MakePractice
+from .practice import Practice
+
+pytestmark = pytest.mark.slow
+
+SLOW = ["--token-gap-ms", "20", "--prefill-tokens-per-s", "6000"]
+SMALL = ("--load", "smoke", "--prompt-tokens", "6000", "--seconds", "6", "--gap-p95-ms", "-1")
+
+
+def accept(made: Practice, *more: str) -> dict[str, Any]:
+    done = made.run("accept", "--json", *SMALL, *more)
+    last: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert last["schema"] == "bringup.acceptance/1", done.stdout + done.stderr
+    return last | {"exit": done.returncode}
+
+
+def up(made: Practice) -> Practice:
+    for part in ("prefill", "decode", "agg"):
+        made.set(part, words=SLOW)
+    made.start()
+    done = made.run("ready", "--every", "0.3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return made
+
+
+def worst(result: dict[str, Any], phase: str) -> float:
+    return float(result["summary"][phase]["gaps"]["most"])
+
+
+def test_prompts_stall_streams_of_a_shared_worker(deployment: MakePractice) -> None:
+    made = up(deployment(roles={"serve": "aggregated"}))
+    result = accept(made, "--stall-ms", "400")
+    assert worst(result, "load") > 800, "a prompt of 6,000 tokens holds the device for 1 s"
+    assert worst(result, "load") > 3 * worst(result, "idle")
+    assert result["exit"] == 1
+    assert "worst stall under load" in result["summary"]["broken"][0]
+    assert result["summary"]["stalls"][0]["prompts"] >= 1
+    assert abs(result["honesty"]["difference_ms"]) < 5
+    page = Path(result["page"]).read_text()
+    assert "not accepted" in page
+    again = accept(made, "--stall-ms", "-1")
+    assert again["exit"] == 0
+    shown = made.run("accept", *SMALL, "--stall-ms", "-1").stdout
+    assert result["at"] in shown, "earlier runs stand beside"
+
+
+def test_prompts_leave_streams_of_a_pair_alone(deployment: MakePractice) -> None:
+    made = up(deployment())
+    result = accept(made, "--stall-ms", "800")
+    assert (result["exit"], result["summary"]["broken"]) == (0, [])
+    assert worst(result, "load") < 800, "a shared worker stalls for 1 s"
+    assert result["summary"]["prompts_done"] == 3
+
+
+def test_a_model_that_does_not_answer_is_an_error_with_what_to_do(
+    deployment: MakePractice,
+) -> None:
+    made = deployment()
+    done = made.run("accept", *SMALL)
+    assert done.returncode == 1
+    assert "bringup ready --now" in done.stderr
+
+
+def test_a_run_through_ssh_says_so_and_what_it_adds(
+    deployment: MakePractice, sshd: Sshd, tmp_path: Path
+) -> None:
+    login = {"user": "root", "port": sshd.port, "key_file": str(sshd.key)}
+    made = deployment(roles={"serve": "aggregated"}, login=login, known_hosts=str(sshd.known_hosts))
+    up(made)
+    result = accept(made, "--via", "ssh", "--prompts", "1", "--stall-ms", "-1")
+    assert result["exit"] == 0, result["summary"]["broken"]
+    assert result["honesty"]["through"] == "h1"
+    assert result["summary"]["tokens"] > 100
