@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import io
 import socket
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 import paramiko
 
 from .http import Opener
 from .ssh import SshRemote
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 FORBIDDEN = "the host's SSH server allows no channel to it (AllowTcpForwarding)"
 NOT_OPEN = "not open: nobody listens, or no way there"
@@ -52,7 +50,7 @@ class _Raw(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Buffer) -> int:
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
         view = memoryview(buffer)
         piece = self._channel.recv(len(view))
         view[: len(piece)] = piece
