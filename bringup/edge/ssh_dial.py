@@ -14,7 +14,6 @@ import paramiko
 from .http import Opener
 from .ssh import SshRemote
 
-
 FORBIDDEN = "the host's SSH server allows no channel to it (AllowTcpForwarding)"
 NOT_OPEN = "not open: nobody listens, or no way there"
 
