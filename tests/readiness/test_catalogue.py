@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from bringup.bundle.doctor import ROWS as DOCTOR
 from bringup.bundle.rules import ROWS as BUNDLE
 from bringup.core.errors import UsageError
 from bringup.core.rules import Finding, Level, Status
+from bringup.core.verb import options
 from bringup.edge.catalogue import failures, read_rows
 from bringup.engines.check import KINDS
 from bringup.image.checks import ROWS as IMAGE
@@ -17,6 +19,9 @@ from bringup.readiness.failures import Case, Failure, Match, diagnose, last_word
 from bringup.rules import CHECKS
 from bringup.rules.deployment import ROWS as DEPLOYMENT
 from bringup.rules.fallbacks import ROWS as RULES
+from bringup.verbs import collect
+
+COMMAND = re.compile(r"\bbringup ([a-z]+(?:\.[a-z]+)?)((?: --[a-z-]+(?: |=)?[^ |-]*)*)")
 
 SAMPLES = Path(__file__).parent / "samples"
 HEALTHY = sorted(SAMPLES.glob("healthy-*.log"))
@@ -144,3 +149,12 @@ def test_a_row_that_is_none_is_refused_with_its_place(tmp_path: Path, text: str,
 
 def ids(matches: tuple[Match, ...]) -> list[str]:
     return [match.failure.id for match in matches]
+
+
+def test_verbs_and_options_that_rows_name_exist() -> None:
+    common = {"--json", "--debug"}
+    verbs = {verb.name: {o.flag for o in options(verb)} | common for verb in collect()}
+    for failure in failures():
+        for name, rest in COMMAND.findall(f"{failure.command} | {failure.fix}"):
+            assert name in verbs, f"{failure.id}: bringup {name}"
+            assert set(re.findall(r"--[a-z-]+", rest)) <= verbs[name], failure.id
