@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from ..core.errors import Exit, UsageError
 from ..core.verb import Help, Verb
 from ..report_screen import Screen
-from .common import AcceptNew, Folder, KnownHosts, State
+from .common import AcceptNew, Folder, Hosts, KnownHosts, State
 
 if TYPE_CHECKING:
     from ..readiness import verdict, watch
@@ -69,6 +69,13 @@ def diagnose(
     *,
     log: Annotated[tuple[str, ...], Help("log file, - for standard input; repeatable")] = (),
     engine: Annotated[str, Help("leave out causes of other engines, as dynamo.sglang")] = "",
+    host: Hosts = (),
+    deployment: Annotated[str, Help("its workers' logs, with what their hosts' checks say")] = "",
+    local: Local = False,
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
 ) -> Exit:
     """Name what a log of an engine, frontend, container or driver tells: cause, why, what to do.
 
@@ -76,12 +83,28 @@ def diagnose(
     codes: 0 a known cause was found, 1 none, 2 wrong input.
     """
     from ..flow_diagnose import diagnose_text, read_text
+    from ..flow_diagnose_hosts import diagnose_hosts
+    from ..flow_open import Choice, choose, read_inventory
+    from ..flow_serve import Wish
+    from ..flow_serve_open import serving_tools
+    from ..flow_targets import find_deployment, target_of
     from ..readiness.failures import Case
     from ..report_diagnose import diagnosis_view, match_document, unknown_view
 
-    if not log:
-        raise UsageError("cannot diagnose nothing", remedy="give --log FILE, or --log - for a pipe")
+    if not (log or host or deployment):
+        raise UsageError(
+            "cannot diagnose nothing", remedy="give --log FILE, --log - for a pipe, or --host"
+        )
     found = [diagnose_text(source, read_text(source), Case(engine)) for source in log]
+    if host or deployment:
+        choice = Choice(
+            inventory, host, known_hosts=known_hosts, accept_new=accept_new, state=state
+        )
+        known = read_inventory(inventory)
+        target = target_of(known, find_deployment(known, deployment))
+        names = tuple(one.name for one in choose(known, choice)) if host else ()
+        with serving_tools(known, choice, screen.tell, local=local) as tools:
+            found += diagnose_hosts(tools, Wish(known, target.deployment, names), target)
     for one in found:
         screen.show(f"\n{one.source}" if len(found) > 1 else "")
         screen.show(diagnosis_view(one.matches) if one.matches else unknown_view(one.said))
