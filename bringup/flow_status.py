@@ -74,7 +74,7 @@ def _last(worker: Worker, lines: int) -> str:
     if worker.unit:
         words = ("journalctl", "--no-pager", "--output", "cat", "--lines", count)
         return command((*words, "--unit", worker.unit))
-    return f"tail -n {quote(count)} {quote(HostPath(worker.log_file))}"
+    return f"tail -n {quote(count)} {quote(HostPath(worker.log_file))} 2>/dev/null"
 
 
 _KEPT = """

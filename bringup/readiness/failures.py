@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..core.rules import Finding, Level
+from ..core.rules import Finding, Status
 from ..core.version import within
 
 WINDOW = 400
@@ -159,7 +159,8 @@ def fits(failure: Failure, case: Case) -> bool:
 
 
 def _match(failure: Failure, lines: list[str], case: Case) -> Match | None:
-    backed = tuple(f for f in case.findings if f.id in failure.checks and f.level is not Level.OK)
+    wrong = (Status.FAIL, Status.WARN)  # unknown backs nothing
+    backed = tuple(f for f in case.findings if f.id in failure.checks and f.status in wrong)
     if not failure.says:
         return Match(failure, ", ".join(failure.signs), 0, backed)
     for number, line in _hits(failure, lines):
