@@ -86,7 +86,7 @@ async def _start(place: Place, channel: asyncssh.SSHServerProcess[bytes]) -> Chi
     words = ["/bin/sh", "-c", channel.command] if channel.command else ["/bin/sh"]
     allowed = {k: v for k, v in channel.env.items() if k.startswith(("LC_", "LANG"))}
     environment = {**allowed, **place.environment}
-    if channel.term_type:
+    if channel.term_type is not None:  # "" where the client has no TERM
         return await _start_on_terminal(place, channel, words, environment)
     process = await asyncio.create_subprocess_exec(
         *words, cwd=place.home, env=environment, start_new_session=True, limit=PIECE * 4,
