@@ -10,8 +10,10 @@ from .core.errors import ToolError
 from .core.event import Event
 from .core.facts import Facts, Probe, read
 from .core.host import Host
+from .core.remote import Reader, Trusted, Trusts
 from .core.script import compose, seconds_for, split
 from .edge.pool import each
+from .probes.access import trusting
 from .probes.clock import timed
 from .probes.scope import corrected
 
@@ -66,8 +68,13 @@ def _look(tools: Tools, host: Host, probes: tuple[Probe[Any], ...]) -> Facts:
     asks = [probe.ask for probe in probes]
     script = compose(asks, nonce=nonce, root=host.root)
     sent = time.time()
-    result = tools.fleet.remote(host.name).read(script, seconds=seconds_for(asks))
+    remote = tools.fleet.remote(host.name)
+    result = remote.read(script, seconds=seconds_for(asks))
     received = time.time()
     tools.store.save_facts(host.name, result.stdout, stamp=tools.moment())
-    facts = read(probes, split(result.stdout, nonce=nonce))
+    facts = trusting(read(probes, split(result.stdout, nonce=nonce)), _trusted(remote))
     return timed(corrected(facts, host), sent, received)
+
+
+def _trusted(remote: Reader) -> Trusted | None:
+    return remote.trusted() if isinstance(remote, Trusts) else None

@@ -79,6 +79,23 @@ class Tunnels(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """By what a host's key was accepted: "pinned", "certified", "known" or "first use"."""
+
+    by: str
+    fingerprint: str
+
+
+@runtime_checkable
+class Trusts(Protocol):
+    """A remote that checked a key before it said a word."""
+
+    def trusted(self) -> Trusted | None:
+        """Return by what the key was accepted; None before the first connection."""
+        ...
+
+
 @runtime_checkable
 class Dials(Protocol):
     """A remote that can open connections from the host's place (``ssh -W``)."""

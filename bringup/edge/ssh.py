@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import Interrupted, ToolError, Unreachable, UsageError
 from ..core.host import Host
-from ..core.remote import Result, Traffic
+from ..core.remote import Result, Traffic, Trusted
 from . import hostscripts
 from .actions import Call, ScriptedRemote, Session
 from .hostscripts import Shipment
@@ -173,6 +173,10 @@ class SshRemote(ScriptedRemote):
         from .ssh_dial import dialer
 
         return dialer(self)(host, port, seconds)
+
+    def trusted(self) -> Trusted | None:
+        """Return by what the host's key was accepted; None before the first connection."""
+        return self._line.trusted if self._line is not None else None
 
     def traffic(self) -> Traffic:
         """Return what this host has cost so far, its gateways left out."""

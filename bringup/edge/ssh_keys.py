@@ -20,6 +20,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..core.errors import ToolError, Unreachable
+from ..core.remote import Trusted
 from .ssh_config import Endpoint
 
 
@@ -198,25 +199,26 @@ def _plain(kind: str) -> str:
 
 def trust(
     endpoint: Endpoint, key: HostKey, known: KnownHosts, *, accept_new: bool, now: float
-) -> None:
-    """Return when the key offered is the host's; raise Unreachable that says why it is not."""
+) -> Trusted:
+    """Return by what the key offered is the host's; raise Unreachable that says why it is not."""
     lines = known.about(endpoint)
     if any(line.marker == "@revoked" and line.key.blob == key.blob for line in lines):
         raise _refused(endpoint, key, f"the key is revoked ({lines[0].place})", "")
     if endpoint.pin:
         _check_pin(endpoint, key)
-        return
+        return Trusted("pinned", key.fingerprint)
     if key.kind.endswith(CERTIFICATE):
         _check_certificate(endpoint, key, lines, now)
-        return
+        return Trusted("certified", key.fingerprint)
     plain = tuple(line for line in lines if not line.marker)
     if any(line.key.blob == key.blob for line in plain):
-        return
+        return Trusted("known", key.fingerprint)
     if plain:
         raise _changed(endpoint, key, plain)
     if not accept_new:
         raise _unknown(endpoint, key)
     known.add(endpoint, key)
+    return Trusted("first use", key.fingerprint)
 
 
 def _check_pin(endpoint: Endpoint, key: HostKey) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import paramiko
 
 from ..core.errors import ToolError, Unreachable
-from ..core.remote import Result, Traffic
+from ..core.remote import Result, Traffic, Trusted
 from . import ssh_exec, ssh_flight
 from .hostscripts import Shipment
 from .ssh_config import Endpoint, Route
@@ -46,9 +46,11 @@ class Line:
         meter: Meter,
         *,
         flies: bool,
+        trusted: Trusted,
     ) -> None:
         self.route = route
         self.endpoint = route[-1]
+        self.trusted = trusted
         self.transport = transport
         self._stream = stream
         self._meter = meter

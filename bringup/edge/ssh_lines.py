@@ -10,7 +10,7 @@ from collections.abc import Callable
 import paramiko
 
 from ..core.errors import Interrupted, ToolError, Unreachable
-from ..core.remote import Traffic
+from ..core.remote import Traffic, Trusted
 from . import ssh_exec, ssh_flight
 from .hostscripts import Shipment
 from .ssh_config import Endpoint, Route, SshOptions
@@ -93,7 +93,7 @@ class Lines:
         kinds = preferred_kinds(lines, HOST_KEYS)
         transport = shake_hands(stream, endpoint, kinds, self.stop)
         try:
-            self._trust(endpoint, transport)
+            trusted = self._trust(endpoint, transport)
             fly = self._flight(endpoint, transport, first)
             channel = log_in(transport, endpoint, self._ring, fly)
         except BaseException:
@@ -101,7 +101,7 @@ class Lines:
             transport.close()
             raise
         flies = self._flies(endpoint, transport)
-        line = Line(route, transport, stream, meter, flies=flies)
+        line = Line(route, transport, stream, meter, flies=flies, trusted=trusted)
         with self._lock:
             self._lines.append(line)
         return line, channel
@@ -121,8 +121,8 @@ class Lines:
         wanted = self.options.one_flight and endpoint not in self._grounded
         return wanted and ssh_flight.can_fly(transport)
 
-    def _trust(self, endpoint: Endpoint, transport: HostTransport) -> None:
-        trust(
+    def _trust(self, endpoint: Endpoint, transport: HostTransport) -> Trusted:
+        return trust(
             endpoint,
             host_key(transport),
             self._known,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..core.facts import Probe, looked
+from ..core.facts import Facts, Probe, looked
 from ..core.reading import Known, Reading, Unknown
+from ..core.remote import Trusted
 from ..core.script import Section
 
 
@@ -27,10 +28,18 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """How the SSH key of the host was trusted: "pinned", "known", "first use". Set by the edge."""
+    """How the SSH key of the host was trusted: "pinned", "certified", "known", "first use"."""
 
     trust: str
     fingerprint: str = ""
+
+
+def trusting(facts: Facts, trusted: Trusted | None) -> Facts:
+    """Return facts that know how the key was trusted; no section of a host's answer tells it."""
+    if trusted is None:
+        return facts
+    key = HostKey(trusted.by, trusted.fingerprint)
+    return facts.replace(HostKey, Known(key, f"{key.trust}: {key.fingerprint}"))
 
 
 SCRIPT = r"""

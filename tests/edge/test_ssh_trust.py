@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from bringup.core.errors import Unreachable
+from bringup.core.host import Host
+from bringup.core.remote import Trusted
 from bringup.edge import ssh_keys
 from bringup.edge.ssh_config import Endpoint
 from bringup.edge.ssh_keys import HostKey, KnownHosts, read_lines
@@ -16,7 +18,7 @@ from tests.fleet import keys
 from tests.fleet.fixtures import MakeSshd
 from tests.fleet.sshd import Sshd
 
-from .reaching import ask
+from .reaching import ask, reach
 
 
 @pytest.fixture
@@ -170,6 +172,30 @@ def test_certificate_of_another_authority_is_refused(
     known.write_text(f"@cert-authority {name(sshd)} {keys.public(authority)}\n")
     with pytest.raises(Unreachable, match="authority that known_hosts does not list"):
         ask(sshd.host(), known, accept_new=True)
+
+
+def test_remote_tells_by_what_the_key_was_accepted(
+    sshd: Sshd, make_sshd: MakeSshd, authority: Path, known: Path, tmp_path: Path
+) -> None:
+    said = keys.fingerprint(sshd.host_key)
+    host_key = keys.make_key(tmp_path / "host_key")
+    certified = make_sshd(
+        f"HostCertificate={keys.sign_host(authority, host_key, '127.0.0.1')}", host_key=host_key
+    )
+    assert accepted(sshd.host(host_key=said), known) == Trusted("pinned", said)
+    assert accepted(sshd.host(), known, accept_new=True) == Trusted("first use", said)
+    assert accepted(sshd.host(), known) == Trusted("known", said)
+    known.write_text(f"@cert-authority {name(certified)} {keys.public(authority)}\n")
+    told = accepted(certified.host(), known)
+    assert told is not None
+    assert told.by == "certified"
+
+
+def accepted(host: Host, known: Path, **options: object) -> Trusted | None:
+    with reach(host, known, **options) as remote:
+        assert remote.trusted() is None
+        remote.read("true", seconds=60)
+        return remote.trusted()
 
 
 @pytest.mark.parametrize("revoked", ["authority", "host_key"])
