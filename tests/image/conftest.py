@@ -38,7 +38,13 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def builder(engines: Path) -> Iterator[Dockerd]:
+def real_wheels() -> dict[str, Path]:
+    """The wheels of the real engine and of Dynamo by name, downloaded on first use."""
+    return standin.wheels()
+
+
+@pytest.fixture(scope="session")
+def builder(engines: Path, real_wheels: dict[str, Path]) -> Iterator[Dockerd]:
     """The controller's engine, which has the base."""
     with dockerd(engines / "builder") as engine:
         import_base(engine)
@@ -46,11 +52,11 @@ def builder(engines: Path) -> Iterator[Dockerd]:
 
 
 @pytest.fixture(scope="session")
-def wheel_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel_folder(real_wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The real Dynamo wheels, and a small made one that comes with its dependency."""
     folder = tmp_path_factory.mktemp("wheels")
     for name in ("ai-dynamo", "ai-dynamo-runtime"):
-        wheel = standin.wheels()[name]
+        wheel = real_wheels[name]
         (folder / wheel.name).symlink_to(wheel)
     make_wheel(folder, "plain", "1.0", ("plain-dependency>=1",))
     make_wheel(folder, "plain-dependency", "1.2")

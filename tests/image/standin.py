@@ -7,6 +7,7 @@ through a path file, metadata beside the other packages.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import os
@@ -28,20 +29,26 @@ SOURCE = "sgl-workspace/sglang/python"
 
 
 def wheels() -> dict[str, Path]:
-    """Return the real wheels by name, downloaded once and kept."""
+    """Return the real wheels by name, downloaded once and kept; one process downloads."""
     folder = CACHE / "wheels"
-    folder.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Path] = {}
-    for pin in WHEELS:
-        name, version = pin.split("==")
-        pattern = f"{name.replace('-', '_')}-{version}-*.whl"
-        if not list(folder.glob(pattern)):
-            subprocess.run(
-                [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, pin],
-                check=True,
-            )
-        found[name] = next(folder.glob(pattern))
-    return found
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = f"cannot keep wheels in {folder}: {error.strerror}; name another BRINGUP_TEST_CACHE"
+        raise AssertionError(why) from None
+    with (CACHE / "wheels.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return {pin.partition("==")[0]: _wheel(folder, pin) for pin in WHEELS}
+
+
+def _wheel(folder: Path, pin: str) -> Path:
+    name, version = pin.split("==")
+    pattern = f"{name.replace('-', '_')}-{version}-*.whl"
+    if not list(folder.glob(pattern)):
+        words = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder), pin]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"cannot download {pin}:\n{done.stderr[-2000:]}"
+    return next(folder.glob(pattern))
 
 
 def base_tree() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,43 +90,44 @@ def test_gate_step_for_gpus_is_not_run_rather_than_passed(bench: Bench) -> None:
 
 
 MOVED = "a" * 64
-FAULTS: dict[str, tuple[dict[str, Any], type[Exception], tuple[str, ...]]] = {
-    "overlay over a moved base": (
+Fault = tuple[dict[str, Any], type[Exception], tuple[str, ...]]
+FAULTS: dict[str, Callable[[], Fault]] = {
+    "overlay over a moved base": lambda: (
         {"patches": [overlay_entry(replaces={CACHE_FILE: MOVED})]},
         CommandFailed,
         ("the base moved", CACHE_FILE, MOVED, overlay_entry()["replaces"][CACHE_FILE]),
     ),
-    "diff over a moved base": (
+    "diff over a moved base": lambda: (
         {"patches": [diff_entry(replaces={ARGS_FILE: MOVED})]},
         CommandFailed,
         ("the base moved", ARGS_FILE, MOVED, diff_entry()["replaces"][ARGS_FILE]),
     ),
-    "new file that is there": (
+    "new file that is there": lambda: (
         {"patches": [overlay_entry(replaces={CACHE_FILE: "new"})]},
         CommandFailed,
         ("the base moved", CACHE_FILE, "there should be none"),
     ),
-    "engine of another version": (
+    "engine of another version": lambda: (
         {"engine": {"name": "sglang", "version": "0.5.17", "path": "/sgl-workspace/x"}},
         CommandFailed,
         ("its sglang is 0.5.18, image.yml says 0.5.17",),
     ),
-    "engine elsewhere": (
+    "engine elsewhere": lambda: (
         {"engine": {"name": "sglang", "version": "0.5.18", "path": "/sgl-workspace/x"}},
         VerifyFailed,
         ("not from /sgl-workspace/x",),
     ),
-    "requirement that nothing meets": (
+    "requirement that nothing meets": lambda: (
         {"gate": [{"check": "requirements_met", "allow": []}]},
         VerifyFailed,
         ("ai-dynamo 1.3.0.post1 requires aiohttp, which is not installed",),
     ),
-    "import that leads nowhere": (
+    "import that leads nowhere": lambda: (
         {"gate": [{"check": "imports", "modules": ["dynamo.sglang.main"]}]},
         VerifyFailed,
         ("import dynamo.sglang.main ends with exit 1", "ModuleNotFoundError"),
     ),
-    "flag that the help does not list": (
+    "flag that the help does not list": lambda: (
         {
             "gate": [
                 {"check": "help_lists", "command": ["python3", "--help"], "flags": ["--dspark"]}
@@ -134,22 +136,22 @@ FAULTS: dict[str, tuple[dict[str, Any], type[Exception], tuple[str, ...]]] = {
         VerifyFailed,
         ("the help does not list --dspark",),
     ),
-    "pin that does not exist": (
+    "pin that does not exist": lambda: (
         {"packages": ["ai-dynamo[sglang]==1.3.0"], "no_deps": []},
         Blocked,
         ("1.3.0 does not exist", "sglang[diffusion]==0.5.14", "replaces sglang 0.5.18"),
     ),
-    "package that displaces the engine": (
+    "package that displaces the engine": lambda: (
         {"packages": ["swap==1.0"], "no_deps": []},
         Blocked,
         ("sglang==0.5.18",),
     ),
-    "pin of the engine itself": (
+    "pin of the engine itself": lambda: (
         {"packages": ["sglang==0.5.14"], "no_deps": ["sglang"]},
         Blocked,
         ("the pin itself replaces sglang 0.5.18",),
     ),
-    "base that is not there": (
+    "base that is not there": lambda: (
         {"base": {"reference": "localhost:1/nobody/has:it"}},
         CommandFailed,
         ("docker pull localhost:1/nobody/has:it",),
@@ -162,7 +164,7 @@ def test_fault_is_clear_and_leaves_the_old_image_named(
     case: str, bench: Bench, builder: Dockerd, tmp_path: Path
 ) -> None:
     before = identity(builder)
-    changed, kind, words = FAULTS[case]
+    changed, kind, words = FAULTS[case]()
     with pytest.raises((CommandFailed, Blocked, VerifyFailed)) as raised:
         flow_image.build(image(tmp_path, **changed), bench.order)
     said = f"{raised.value.message} {raised.value.said} {raised.value.remedy}"
