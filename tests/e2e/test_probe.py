@@ -26,7 +26,7 @@ def test_a_probe_tells_by_what_the_host_key_was_trusted(lab: Lab) -> None:
     (host,) = lab.objects("probe", "--host", "b200-01")[0]["hosts"]
     (key,) = (finding for finding in host["findings"] if finding["id"] == "SEC-01")
     assert key["level"] == "ok"
-    assert re.search(r"known: SHA256:\S{40,}", json.dumps(key))
+    assert re.search(r"pinned: SHA256:\S{40,}", json.dumps(key))
 
 
 def test_a_broken_host_is_blocked_by_what_is_broken(lab: Lab) -> None:
