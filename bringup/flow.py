@@ -30,6 +30,7 @@ from .flow_fix import NOTHING, Mended, cleared, mend_all
 from .flow_gather import look, seen
 from .flow_types import Order, Tools
 from .probes import ALL
+from .probes.access import HostKey
 from .probes.scope import Scope, questions, scope_of
 from .rules import ports
 from .steps.command import merged
@@ -210,7 +211,10 @@ def _scripts(tools: Tools, part: Part) -> Iterator[Step]:
 
 
 def facts_digest(facts: Facts) -> str:
-    """Return the digest of what does not move by nature."""
-    volatile = {probe.fact for probe in ALL if probe.volatile}
-    kept = {t.__name__: plain(r) for t, r in facts.readings.items() if t not in volatile}
+    """Return the digest of what does not move by nature.
+
+    How the host's key was trusted is left out: a first use makes it a known one.
+    """
+    moving = {probe.fact for probe in ALL if probe.volatile} | {HostKey}
+    kept = {t.__name__: plain(r) for t, r in facts.readings.items() if t not in moving}
     return digest(kept)
