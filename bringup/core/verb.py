@@ -16,10 +16,14 @@ from .errors import Exit
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """What an option is for; `env` names the variable that gives its default."""
+    """What an option is for; `env` names the variable that gives its default.
+
+    `may_be_flag`: an argument that may be the name of somebody else's flag, as ``--tp-size``.
+    """
 
     text: str
     env: str = ""
+    may_be_flag: bool = False
 
 
 @dataclass(frozen=True, slots=True)

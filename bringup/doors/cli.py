@@ -16,10 +16,13 @@ from .run import COMMON, perform
 def parameter(option: Option, default: object) -> click.Parameter:
     """Return the click parameter of an option or argument."""
     if option.is_argument:
-        required = option.default is None
-        return click.Argument(
-            [option.name], required=required, nargs=-1 if option.is_repeatable else 1
-        )
+        if option.is_repeatable or option.default is None:
+            return click.Argument(
+                [option.name],
+                required=option.default is None,
+                nargs=-1 if option.is_repeatable else 1,
+            )
+        return click.Argument([option.name], required=False, default=option.default)
     if option.type is bool and default:
         both = f"{option.flag}/--no-{option.flag[2:]}"
         return click.Option([both, option.name], default=True, help=option.help.text)
@@ -49,9 +52,11 @@ def command(verb: Verb) -> click.Command:
     def act(**values: Any) -> None:  # noqa: ANN401 - click hands over what it parsed
         sys.exit(perform(verb, {**defaults(verb, os.environ), **values}))
 
+    loose = any(option.help.may_be_flag for option in options(verb))
     return click.Command(
-        verb.name, callback=act, params=parameters, help=verb.description, short_help=verb.summary
-    )
+        verb.name, callback=act, params=parameters, help=verb.description,
+        short_help=verb.summary, context_settings={"ignore_unknown_options": loose},
+    )  # fmt: skip
 
 
 def group() -> click.Group:

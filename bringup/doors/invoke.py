@@ -10,12 +10,14 @@ from typing import Any
 from invoke.collection import Collection
 from invoke.context import Context
 from invoke.exceptions import Exit as InvokeExit
+from invoke.main import program
 from invoke.tasks import Task
 
 from ..core.errors import Exit
 from ..core.verb import Option, Verb, defaults, options
 from ..verbs import collect
 from .run import COMMON, perform
+from .spelling import spelled
 
 
 def collection(verbs: Iterable[Verb] | None = None) -> Collection:
@@ -32,6 +34,17 @@ def collection(verbs: Iterable[Verb] | None = None) -> Collection:
     for inner in nested.values():
         top.add_collection(inner)
     return top
+
+
+def heed_arguments(verbs: Iterable[Verb]) -> None:
+    """Let the running `invoke` take arguments of verbs as the installed command does."""
+    core = getattr(program, "core", None)
+    if core is None:
+        return
+    if "--help" in core.unparsed[1:]:  # a task that lacks its argument would take it for that
+        core[0].args.help.value, core.unparsed[:] = core.unparsed[0], []
+    else:
+        core.unparsed[:] = spelled(core.unparsed, verbs, rest=core.remainder)
 
 
 def task(verb: Verb) -> Task[Callable[..., None]]:

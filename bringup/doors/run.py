@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import sys
 import traceback
 from collections.abc import Mapping
@@ -31,6 +33,9 @@ def perform(verb: Verb, values: Mapping[str, Any]) -> int:
     except KeyboardInterrupt:
         what_next = "run the same command again: what was done already is found and kept"
         return _failed(screen, Interrupted("interrupted", remedy=what_next), debug=False)
+    except BrokenPipeError:  # as under `| head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     finally:
         screen.close()
 

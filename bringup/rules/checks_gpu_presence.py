@@ -16,7 +16,7 @@ from ..probes.pci import PciGpus
 from ..probes.proof import CudaProof
 from ..probes.readers import smi
 from ..probes.slurm import SshDevices
-from .judging import gpus_of, loss, not_told, told, unread
+from .judging import gpus_needed, gpus_of, loss, not_told, sizes_of, told, unread
 
 CLOSED = "requires use of the NVIDIA open kernel modules"
 SHARED = "https://github.com/NVIDIA/NVSentinel/issues/155"
@@ -37,7 +37,22 @@ def _presence(world: World) -> Seen:
         return not_told("only some GPUs of the bus were listed")
     if wanted is not None and bus.count < wanted:
         return failed(reading.evidence, f"expected {wanted}", level=loss(world, ()))
+    if short := too_few(world, bus.count):
+        return short
     return passed(reading.evidence if wanted else f"{reading.evidence} (hosts.yml states no count)")
+
+
+def too_few(world: World, count: int) -> Seen | None:
+    """Return the failure of a host that shows fewer GPUs than its role's sizes take, else None."""
+    needed = gpus_needed(world)
+    if needed is None or count >= needed:
+        return None
+    sizes = sizes_of(world) or f"the role's list of {needed} GPUs"
+    remedy = (
+        f"if the host has {needed} GPUs, find the one that is lost: dmesg | grep -i xid, then "
+        "drain and reboot; if not, make the sizes in the inventory smaller"
+    )
+    return failed(f"{count} GPUs seen, {sizes} takes {needed} of this host", remedy=remedy)
 
 
 def _bound(world: World) -> Seen:
@@ -146,6 +161,8 @@ def _nvml(world: World) -> Seen:
     if wanted is not None and count < wanted:
         return failed(f"NVML sees {count} of {wanted} GPUs",
                       level=loss(world, range(wanted - count)))  # fmt: skip
+    if short := too_few(world, count):
+        return short
     complaint = smi.trouble_of(reading.value.trouble)
     if complaint and complaint[0] is smi.Trouble.INFOROM:
         return warned(complaint[1], remedy="drain, reboot; if it stays, have the board replaced")

@@ -60,14 +60,29 @@ def gpus_needed(world: World) -> int | None:
     """Return how many GPUs of this host its role takes, None where that is all of them."""
     if world.role is not None and world.role.gpus:
         return len(world.role.gpus)
-    sizes = [
-        where.number(world, knob, 1)
-        for knob in ("tensor_parallel", "pipeline_parallel", "data_parallel")
-    ]
-    if prod(sizes) <= 1 and where.said(world, "tensor_parallel") is None:
+    if where.said(world, "tensor_parallel") is None and _ranks(world) <= 1:
         return None
     hosts = max((len(worker) for worker in world.role.workers), default=1) if world.role else 1
-    return max(1, -(-prod(sizes) // max(1, hosts)))
+    return max(1, -(-_ranks(world) // max(1, hosts)))
+
+
+def _ranks(world: World) -> int:
+    """Return how many GPUs one worker takes on all its hosts, by the sizes that people wrote.
+
+    Copies of attention (SGLang) lie inside the tensor-parallel group, and so do its experts.
+    """
+    knobs = ["tensor_parallel", "pipeline_parallel"]
+    if where.said(world, "data_parallel_attention") is not True:
+        knobs.append("data_parallel")
+    sizes = prod(where.number(world, knob, 1) for knob in knobs)
+    return max(sizes, where.number(world, "expert_parallel_size", 1))
+
+
+def sizes_of(world: World) -> str:
+    """Return the parallel sizes as evidence names them: ``tensor_parallel 8 × data_parallel 2``."""
+    knobs = ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel_size")
+    sizes = ((knob, where.number(world, knob, 1)) for knob in knobs)
+    return " × ".join(f"{knob} {size}" for knob, size in sizes if size > 1)
 
 
 def loss(world: World, bad: Collection[object]) -> Level:

@@ -13,7 +13,7 @@ from .common import AcceptNew, DeploymentName, Folder, Hosts, KnownHosts, State
 def explain(
     screen: Screen,
     name: Annotated[
-        str, Help("a check, rule, knob, variable, or flag (tp-size for --tp-size)")
+        str, Help("a check, rule, knob, variable, or flag, as --tp-size", may_be_flag=True)
     ] = "",
     *,
     host: Hosts = (),
@@ -31,6 +31,7 @@ def explain(
     """
     from ..report_explain import explanation_view
 
+    name = name.partition("=")[0]  # --tp-size=8, as it stands in a script
     if not name:
         from ..engines.explain import contents
 

@@ -16,6 +16,7 @@ from bringup.core.verb import Help, Verb, options
 from bringup.doors import cli
 from bringup.doors import invoke as tasks
 from bringup.doors.run import COMMON, perform
+from bringup.doors.spelling import spelled
 from bringup.report_screen import Screen
 from bringup.verbs import collect
 
@@ -111,6 +112,53 @@ def test_invoke_lists_every_verb_with_its_summary() -> None:
     text = invoke("--list").stdout
     for verb in VERBS.values():
         assert verb.summary[:30] in text
+
+
+@pytest.mark.parametrize(
+    "words", [("tp-size",), ("--tp-size",), ("--", "--tp-size"), ("--tp-size=8",)]
+)
+@pytest.mark.parametrize("door", ["bringup", "invoke"])
+def test_a_flag_of_an_engine_is_explained_however_it_is_typed(
+    door: str, words: tuple[str, ...]
+) -> None:
+    done = run("explain", *words) if door == "bringup" else invoke("explain", *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("knob tensor_parallel")
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bringup", *words], cwd=ROOT, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+def test_help_of_a_task_that_must_have_an_argument_is_shown() -> None:
+    assert "kinds.learn" in invoke("kinds.learn", "--help").stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "rest", "wanted"),
+    [
+        ("explain tp-size --json", "", "explain --name=tp-size --json"),
+        ("explain --host a --tp-size", "", "explain --host a --name=--tp-size"),
+        ("explain --host=a --json", "", "explain --host=a --json"),
+        ("explain", "--tp-size", "explain --name=--tp-size"),
+        ("serve.start --check", "", "serve.start --check"),
+        ("kinds.learn b300 --host h1", "", "kinds.learn --name=b300 --host h1"),
+        ("", "", ""),
+    ],
+)
+def test_an_argument_is_spelled_as_an_option_to_invoke(words: str, rest: str, wanted: str) -> None:
+    assert spelled(words.split(), collect(), rest=rest) == wanted.split()
+
+
+def test_a_reader_who_leaves_early_ends_the_output_without_a_word() -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -m bringup explain | true', sys.executable], cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
 
 
 HEAVY = ("fabric", "paramiko", "jinja2", "pydantic", "rich", "asyncssh", "ClusterShell")

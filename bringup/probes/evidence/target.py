@@ -29,7 +29,10 @@ ENGINES: Mapping[str, str] = {
 OTHER = "other-host"
 """The second host of a pair, of which a case says nothing."""
 
-_SIZES = {"TP": "tensor_parallel", "PP": "pipeline_parallel", "DP": "data_parallel"}
+_SIZES = {
+    "TP": "tensor_parallel", "PP": "pipeline_parallel", "DP": "data_parallel",
+    "EP": "expert_parallel_size",
+}  # fmt: skip
 
 
 def deployment_of(target: Mapping[str, object], host: str, facts: Facts) -> Deployment:
@@ -126,7 +129,9 @@ def _pair(text: str, host: str, knobs: Mapping[str, Scalar]) -> tuple[Role, ...]
 
 
 def _sizes(text: str) -> dict[str, Scalar]:
-    """Read ``TP=8``, ``DP=2 or TP=2`` (the first one counts), ``TP8``."""
+    """Read ``TP=8``, ``DP=2 or TP=2`` (the first one counts), ``TP8``, ``TP=8 DP attention``."""
     first = re.split(r"\bor\b", text)[0]
-    found = re.findall(r"\b(TP|PP|DP)\s*=?\s*(\d+)", first)
-    return {_SIZES[name]: int(size) for name, size in found}
+    inside = re.search(r"(?i)\b(?:dp|data.parallel)[-_ ]?attention\b", first)
+    attention: dict[str, Scalar] = {"data_parallel_attention": True} if inside else {}
+    found = re.findall(r"\b(TP|PP|DP|EP)\s*=?\s*(\d+)", first)
+    return {**attention, **{_SIZES[name]: int(size) for name, size in found}}
