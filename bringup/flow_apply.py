@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -15,9 +15,10 @@ from .core.host import Host
 from .core.plan import Plan, Planned
 from .core.receipt import Outcome, Receipt
 from .core.remote import Reader, Remote
-from .core.script import compose, seconds_for, split
+from .core.script import Answer, Ask, Section, compose, seconds_for, split
 from .core.steps import Observation, Push, Run, State, Step, Write, observed
 from .core.words import HostPath, shown
+from .steps import together
 
 if TYPE_CHECKING:
     from .flow_types import Tools
@@ -28,14 +29,29 @@ HOST_LOG = HostPath("/var/log/bringup.log")
 def observe(
     tools: Tools, reader: Reader, host: Host, steps: Iterable[Step]
 ) -> dict[str, Observation]:
-    """Return how a host stands to all steps, in one trip."""
-    asks = [step.ask for step in steps]
+    """Return how a host stands to all steps, in one trip: all files by one look.
+
+    A second trip asks, each by itself, for what the shared look could not tell.
+    """
+    wishes = {step.id: step for step in steps}
+    shared, others = together.apart(wishes.values())
+    answer = _asked(tools, reader, host, (*together.asks(shared), *(s.ask for s in others)))
+    found = together.sections(shared, answer) | {step.id: answer[step.id] for step in others}
+    left = [step.ask for step in shared if step.id not in found]
+    found |= _asked(tools, reader, host, left).sections
+    return {
+        name: observed(wish, found.get(name, Section(name, None, "")))
+        for name, wish in wishes.items()
+    }
+
+
+def _asked(tools: Tools, reader: Reader, host: Host, asks: Sequence[Ask]) -> Answer:
+    """Return the answer to some questions, in one trip; nothing is asked for nothing."""
     if not asks:
-        return {}
+        return Answer({}, complete=True)
     nonce = tools.nonce()
     script = compose(asks, nonce=nonce, root=host.root)
-    answer = split(reader.read(script, seconds=seconds_for(asks)).stdout, nonce=nonce)
-    return {step.id: observed(step, answer[step.id]) for step in steps}
+    return split(reader.read(script, seconds=seconds_for(asks)).stdout, nonce=nonce)
 
 
 def apply(tools: Tools, host: Host, plan: Plan) -> tuple[Receipt, str, ToolError | None]:

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from .reading import Absent, Known, Unknown
@@ -31,7 +32,7 @@ def plain(value: object) -> Any:  # noqa: ANN401, PLR0911 - JSON is what it is; 
         case Enum():
             return value.value
         case bytes():
-            return {"sha256": hashlib.sha256(value).hexdigest(), "bytes": len(value)}
+            return {"sha256": sum_of(value), "bytes": len(value)}
         case Mapping():
             return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
@@ -40,6 +41,20 @@ def plain(value: object) -> Any:  # noqa: ANN401, PLR0911 - JSON is what it is; 
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+_LARGE_BYTES = 16 * 1024
+
+
+def sum_of(content: bytes) -> str:
+    """Return the SHA-256 of a content; one that goes to many hosts is read once for all."""
+    large = len(content) >= _LARGE_BYTES
+    return _sum_kept(content) if large else hashlib.sha256(content).hexdigest()
+
+
+@lru_cache(maxsize=32)
+def _sum_kept(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def dump(value: object) -> str:

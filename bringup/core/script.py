@@ -37,7 +37,9 @@ ask() {
 """
 
 # A reader with its own limit: a process in uninterruptible sleep survives SIGKILL and keeps the
-# pipe open, and must not keep the whole answer waiting.
+# pipe open, and must not keep the whole answer waiting. Sections only read, so they end by SIGKILL
+# at once. No `timeout` gets descriptors beyond the first three: busybox's leaves a watcher behind
+# for up to a second, which closes only those, and the shell would wait for the rest.
 _FRAME = r"""
 exec 3>&1
 HUNG=' '
@@ -48,9 +50,9 @@ section() {
     printf '|not run: an earlier call of %s did not answer\n@@%s end %s 124\n' "$3" "$N" "$1" >&3
     return ;;
   esac
-  rc=$( { { timeout -s KILL $(($2 + 2)) timeout -k 1 "$2" sh -c "$P
+  rc=$( { { timeout -s KILL "$2" sh -c "$P
 $4" </dev/null 2>&1 3>&- 4>&-; echo $? >&4; } 2>/dev/null |
-    timeout $(($2 + 3)) head -c __CAP__ | sed 's/^/|/' >&3; } 4>&1)
+    timeout $(($2 + 2)) head -c __CAP__ 3>&- 4>&- | sed 's/^/|/' >&3; } 4>&1)
   case $rc in 124 | 137) [ -z "$3" ] || HUNG="$HUNG$3 " ;; esac
   printf '\n@@%s end %s %s\n' "$N" "$1" "${rc:-137}" >&3
 }

@@ -55,6 +55,19 @@ Action: TypeAlias = Run | Write | Push
 
 
 @dataclass(frozen=True, slots=True)
+class FileLook:
+    """A look at one file; those of a host share one section (steps.together).
+
+    The content is shown where it has another SHA-256 than `sum`, unless `shows` is False.
+    """
+
+    path: str
+    sum: str = ""
+    with_owner: bool = False
+    shows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One wish. `before` is shown as the content now standing there when it differs.
 
@@ -75,6 +88,7 @@ class Step:
     edit: Callable[[str], str] | None = None
     follows: tuple[str, ...] = ()
     keeps: bool = False
+    look: FileLook | None = None  # what `observe` does, where it looks at one file
 
     @property
     def ask(self) -> Ask:

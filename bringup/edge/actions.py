@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
-import tarfile
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -19,10 +17,8 @@ from ..core.host import Host
 from ..core.remote import Result
 from ..core.script import LIMIT_BYTES
 from ..core.steps import Push, Run, Write
-from . import failures, hostscripts
-
-CHUNK = 32 * 1024 - 64
-"""Bytes sent at a time: what one SSH packet of OpenSSH holds."""
+from . import failures, host_files, hostscripts
+from .host_files import CHUNK, pieces_of
 
 WRITE_S = 120
 """Most seconds for one trip of files."""
@@ -96,14 +92,14 @@ class ScriptedRemote(ABC):
         program = script.encode()
         if len(program) < LIMIT_BYTES:
             return self._perform(Call(script, seconds, only_reads=True))
-        call = Call("exec sh -s", seconds, _pieces(program), len(program), only_reads=True)
+        call = Call("exec sh -s", seconds, pieces_of(program), len(program), only_reads=True)
         return self._perform(call)
 
     def run(self, action: Run, *, on_line: Callable[[str], None] | None = None) -> Result:
         """Run one command; its exit code is data, 124 where it ran out of time."""
         self._see_lock()
         script = hostscripts.run_script(action, root=self.host.root)
-        pieces = _pieces(action.input) if action.input else ()
+        pieces = pieces_of(action.input) if action.input else ()
         result = self._perform(Call(script, action.seconds, pieces, len(action.input), on_line))
         ran_out = result.exit in {137, 143} and result.seconds >= action.seconds
         return replace(result, exit=124) if ran_out else result
@@ -119,9 +115,10 @@ class ScriptedRemote(ABC):
         self._see_lock()
         for file in files:
             check_target(file.path.path)
-        nonce = secrets.token_hex(6)
-        script = hostscripts.write_script(files, root=self.host.root, nonce=nonce)
-        result = self._perform(Call(script, WRITE_S, tar_of(files), tar_size(files)))
+        trip = host_files.trip(files)
+        script = host_files.write_script(trip, root=self.host.root, nonce=secrets.token_hex(6))
+        stream, size = host_files.tar_of(trip), host_files.tar_size(trip)
+        result = self._perform(Call(script, WRITE_S, stream, size))
         if result.exit != 0:
             raise failures.of_write(self.host.name, files, result)
 
@@ -237,38 +234,6 @@ def check_target(path: str) -> None:
     if path.startswith("/") and not path.endswith("/") and not {".", ".."} & set(parts):
         return
     raise UsageError(f"cannot write to {path!r}: give an absolute path without . and ..")
-
-
-def tar_of(files: Iterable[Write]) -> Iterator[bytes]:
-    """Yield a tar stream of members 0, 1, … with their modes, and ``sums`` to check them by."""
-    sums = []
-    for number, file in enumerate(files):
-        sums.append(f"{hashlib.sha256(file.content).hexdigest()}  {number}\n")
-        yield from _member(str(number), file.content, file.mode)
-    yield from _member("sums", "".join(sums).encode(), 0o600)
-    yield b"\0" * 2 * tarfile.BLOCKSIZE
-
-
-def tar_size(files: Iterable[Write]) -> int:
-    """Return how many bytes `tar_of` yields, without making them."""
-    sizes = [len(file.content) for file in files]
-    sums = sum(len(f"{'':64}  {number}\n") for number in range(len(sizes)))
-    block = tarfile.BLOCKSIZE
-    return sum(block + size + -size % block for size in (*sizes, sums)) + 2 * block
-
-
-def _member(name: str, content: bytes, mode: int) -> Iterator[bytes]:
-    info = tarfile.TarInfo(name)
-    info.size, info.mode = len(content), mode
-    yield info.tobuf(tarfile.USTAR_FORMAT)
-    yield from _pieces(content)
-    yield b"\0" * (-len(content) % tarfile.BLOCKSIZE)
-
-
-def _pieces(content: bytes) -> Iterator[bytes]:
-    view = memoryview(content)
-    for start in range(0, len(content), CHUNK):
-        yield bytes(view[start : start + CHUNK])
 
 
 def read_pieces(path: Path) -> Iterator[bytes]:

@@ -7,17 +7,15 @@ values reach it as quoted words only.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..core.steps import Push, Run, Write
+from ..core.steps import Push, Run
 from ..core.words import command
 
 KILL_AFTER_S = 5
 """Seconds between SIGTERM and SIGKILL for a command that ran out of time or of its controller."""
 
 _BOUNDED = rf"""
-exec 3<&0 </dev/null
 limit="timeout -k {KILL_AFTER_S} $1"
 command -v timeout >/dev/null 2>&1 || limit=
 $limit sh -c "$4" bringup "$2" "$3"
@@ -30,6 +28,7 @@ exit "$code"
 # `timeout` leads a process group of its own, so `kill 0` ends the command and nothing else; the
 # number of a group is not given to a new process while a member (the watcher) lives.
 _WATCHED = r"""
+exec 3<&0 </dev/null
 watch() {
   exec >/dev/null 2>&1
   while read -r line <&3; do :; done
@@ -45,7 +44,11 @@ fi
   watch &
 } | exec sh -c "$2" bringup 3<&-
 """
-"""Run $2 with $1 bytes of fd 3 as its stdin; end it when fd 3 ends, for then nobody listens."""
+"""Run $2 with $1 bytes of stdin as its own; end it when stdin ends, for then nobody listens.
+
+It comes through `timeout` as stdin, since the watcher that busybox's leaves behind for up to a
+second keeps every other descriptor open, and sshd would wait for it.
+"""
 
 _FROM_STDIN = 'eval "$(dd bs="$1" count=1 iflag=fullblock 2>/dev/null || head -c "$1")"'
 """Take the program itself from the first $1 bytes of stdin, and leave the rest there."""
@@ -93,8 +96,7 @@ def run_script(action: Run, *, root: str) -> str:
     return f"{root_line(root)}exec {command(action.words)}\n"
 
 
-# Helpers of the scripts that change files: R is the root's prefix, N a nonce of this run.
-_FILES = r"""
+FILES = r"""
 set -u
 export LC_ALL=C
 umask 022
@@ -112,17 +114,7 @@ enter() {
     *) fail outside "$1" ;;
     esac
   fi
-  mkdir -p "$d" || fail folder "$1"
-}
-each() {
-  act=$1
-  shift
-  i=0
-  while [ $# -gt 0 ]; do
-    "$act" "$1" "$2" "$3"
-    shift 3
-    i=$((i + 1))
-  done
+  [ -d "$d" ] || mkdir -p "$d" || fail folder "$1"
 }
 # A signal ends the work and not the clearing up. `timeout` sends it twice, and the shell itself
 # would die of SIGPIPE while it reports a killed command to nobody.
@@ -136,60 +128,7 @@ carry_out() {
   exit "$code"
 }
 """
-
-# Files arrive as members 0, 1, … of one tar beside a list of their sums. They are staged in the
-# folder of the first target, moved to a hidden name beside their own target when that lies
-# elsewhere, and renamed over it once all of them are on the disk.
-_WRITE = r"""
-check() {
-  [ ! -L "$R$3" ] || fail link "$3 -> $(readlink "$R$3")"
-  [ ! -e "$R$3" ] || [ -f "$R$3" ] || fail special "$3"
-  enter "$3"
-  for left in "$d"/.bringup.*; do
-    { [ ! -e "$left" ] && [ ! -L "$left" ]; } || rm -rf "$left" || fail stage "$3"
-  done
-}
-place() {
-  folder "$R$3"
-  staged="$stage/$i"
-  [ "$d" = "$home" ] || staged="$d/.bringup.$N.$i"
-}
-settle() {
-  if [ -n "$2" ]; then
-    chown "$2" "$stage/$i" || fail owner "$3 ($2)"
-    chmod "$1" "$stage/$i" || fail mode "$3"
-  fi
-  place "$@"
-  [ "$staged" != "$stage/$i" ] || return 0
-  mv -f "$stage/$i" "$staged" || fail stage "$3"
-  sync "$staged" 2>/dev/null || :
-}
-swap() {
-  place "$@"
-  mv -f "$staged" "$R$3" || fail move "$3"
-}
-forget() {
-  place "$@"
-  rm -f "$staged"
-}
-work() {
-  mkdir -m 700 "$stage" || fail stage "$3"
-  tar -xpomf - -C "$stage" || fail unpack "$3"
-  (cd "$stage" && sha256sum -c sums >/dev/null) || fail sum "$3"
-  (cd "$stage" && sync [0-9]* 2>/dev/null) || : # one process for all files
-  each settle "$@"
-  each swap "$@"
-}
-each check "$@"
-folder "$R$3"
-home=$d
-stage="$home/.bringup.$N"
-undo() {
-  each forget "$@"
-  rm -rf "$stage"
-}
-carry_out "$@"
-"""
+"""Helpers of the scripts that change files: R is the root's prefix, N a nonce of this run."""
 
 _PUSH = r"""
 target="$R$1"
@@ -274,22 +213,16 @@ answer held ''
 limit="timeout $2"
 command -v timeout >/dev/null 2>&1 || limit=
 while :; do
-  $limit sh -c 'read -r beat' <&3 >/dev/null 2>&1 &
+  $limit sh -c 'read -r beat' <&3 3<&- >/dev/null 2>&1 &
   wait $! || exit 0
 done
 """
 
 
-def write_script(files: Iterable[Write], *, root: str, nonce: str) -> str:
-    """Return the script that takes `tar_of(files)` on stdin and puts each file in its place."""
-    words = [word for file in files for word in (f"{file.mode:04o}", file.owner, file.path.path)]
-    return f"{root_line(root)}N={nonce}\nset -- {command(words)}\n{_FILES}{_WRITE}"
-
-
 def push_script(action: Push, *, root: str, unpack: str) -> str:
     """Return the script that takes an archive on stdin; `unpack` makes a plain tar of it."""
     words = (action.path.path, action.sha256, unpack)
-    return f"{root_line(root)}set -- {command(words)}\n{_FILES}{_PUSH}"
+    return f"{root_line(root)}set -- {command(words)}\n{FILES}{_PUSH}"
 
 
 def lock_script(details: str, *, root: str, nonce: str, silence_s: int) -> str:

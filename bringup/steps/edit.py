@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.steps import Step
-from ..core.words import HostPath, quote
-from .file import OBSERVE
+from ..core.steps import FileLook, Step
+from .file import observing
 
 START, END = "# bringup: begin {name}", "# bringup: end {name}"
 
@@ -17,8 +16,11 @@ def edited_file(
     path: str, edit: Callable[[str], str], *, title: str, why: str = "", risk: str = "safe"
 ) -> Step:
     """Return the step that edits a file; mode and owner stay. A new one is root's, mode 644."""
-    observe = OBSERVE.format(path=quote(HostPath(path)), stat="'%a %U:%G'", sum="''", show="yes")
-    return Step(f"file:{path}", title, observe, "edited", (), why=why, edit=edit, risk=risk)
+    look = FileLook(path, with_owner=True)
+    return Step(
+        f"file:{path}", title, observing(look), "edited", (), why=why, edit=edit, risk=risk,
+        look=look,
+    )  # fmt: skip
 
 
 def marked_block(name: str, text: str) -> Callable[[str], str]:

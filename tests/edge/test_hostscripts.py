@@ -16,14 +16,15 @@ from bringup.core.remote import Result
 from bringup.core.steps import Push, Run, Write
 from bringup.core.words import HostPath
 from bringup.edge import failures, hostscripts
-from bringup.edge.actions import tar_of, tar_size
+from bringup.edge.host_files import tar_of, tar_size, trip, write_script
 
 WRITE = Write(HostPath("/etc/a b"), b"x", owner="root:root")
+ODD = Write(HostPath("/opt/x\\2dy"), b"y")
 PUSH = Push(HostPath("/opt/it's"), "archive", "0" * 64)
 
 SCRIPTS = {
     "run": hostscripts.run_script(Run(("echo", "a b", HostPath("/x"))), root="/host"),
-    "write": hostscripts.write_script((WRITE, WRITE), root="/host", nonce="n1"),
+    "write": write_script(trip((WRITE, ODD)), root="/host", nonce="n1"),
     "push": hostscripts.push_script(PUSH, root="/", unpack="gzip -dc"),
     "lock": hostscripts.lock_script("me; rm -rf /", root="/", nonce="n1", silence_s=90),
     "bounded": hostscripts._BOUNDED,
@@ -53,10 +54,19 @@ def test_any_word_comes_out_of_a_run_script_as_it_went_in(word: str) -> None:
     assert shlex.split(script)[-1] == word
 
 
-@given(st.lists(st.binary(max_size=2000), max_size=5))
-def test_size_of_a_tar_is_known_before_it_is_made(contents: list[bytes]) -> None:
-    files = [Write(HostPath(f"/{n}"), content) for n, content in enumerate(contents)]
-    assert tar_size(files) == sum(map(len, tar_of(files)))
+PATHS = st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1)
+
+
+@given(st.dictionaries(PATHS, st.binary(max_size=2000), max_size=5))
+def test_size_of_a_tar_is_known_before_it_is_made(contents: dict[str, bytes]) -> None:
+    files = [Write(HostPath(f"/{name}"), content) for name, content in contents.items()]
+    assert tar_size(trip(files)) == sum(map(len, tar_of(trip(files))))
+
+
+def test_files_of_one_folder_travel_as_one_group() -> None:
+    files = [Write(HostPath(f"/opt/{n}"), b"", 0o600 + n) for n in range(5)]
+    assert len(trip((*files, Write(HostPath("/etc/x"), b"")))) == 2
+    assert len(trip((*files, WRITE, ODD))) == 3
 
 
 def test_sudo_gets_a_short_command_line_without_the_script() -> None:

@@ -10,8 +10,8 @@ from typing import Protocol
 from bringup.core.plan import Planned, plan_steps
 from bringup.core.script import compose, split
 from bringup.core.steps import Observation, Run, State, Step, Write, observed
-from bringup.edge.actions import tar_of
-from bringup.edge.hostscripts import run_script, write_script
+from bringup.edge.host_files import tar_of, trip, write_script
+from bringup.edge.hostscripts import run_script
 
 
 class Shell(Protocol):
@@ -40,8 +40,8 @@ def act(planned: Planned, *, root: str = "/", shell: Shell = here) -> tuple[int,
     code, text = 0, ""
     for action in planned.step.actions:
         if isinstance(action, Write):
-            script = write_script((action,), root=root, nonce="n")
-            code, text = shell(script, b"".join(tar_of((action,))))
+            script = write_script(trip((action,)), root=root, nonce="n")
+            code, text = shell(script, b"".join(tar_of(trip((action,)))))
         elif isinstance(action, Run):
             code, text = shell(run_script(action, root=root), action.input)
     return code, text
