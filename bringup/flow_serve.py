@@ -187,7 +187,7 @@ def _as_refusal(error: ToolError | None) -> ToolError | None:
     cures = [line.removeprefix("do: ") for line in lines if line.startswith("do: ")]
     return Blocked(
         f"{error.message.partition(': exit')[0]}: {'; '.join(reasons) or 'its script refuses'}",
-        host=error.host, step=error.step, remedy="; ".join(cures),
+        host=error.host, step=error.step, remedy="; ".join(dict.fromkeys(cures)),
     )  # fmt: skip
 
 

@@ -47,3 +47,19 @@ class Order:
     set: Mapping[str, Scalar] = field(default_factory=dict)  # knobs by the operator's word
     fix: Choice | None = None  # None: nothing is fixed
     approve: Callable[[Plan], None] = lambda _: None  # raises where it may not be applied
+
+    def served(self) -> dict[str, tuple[str, ...]]:
+        """Return the ordered hosts of each deployment; none named where they are all of its hosts.
+
+        A deployment whose hosts are all ordered is meant as a whole, its services included.
+        """
+        ordered = [host.name for host in self.hosts if host.name in self.deployments]
+        named: dict[str, tuple[str, ...]] = {}
+        for name in ordered:
+            deployment = self.deployments[name]
+            named[deployment.name] = (*named.get(deployment.name, ()), name)
+        wholes = {
+            one.name: {host for role in one.roles for host in role.hosts}
+            for one in self.deployments.values()
+        }
+        return {n: () if set(hosts) >= wholes[n] else hosts for n, hosts in named.items()}

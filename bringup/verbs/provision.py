@@ -48,6 +48,9 @@ def provision(
     fix_level: Annotated[
         str, Help("safe; service: may restart a service; reboot: also print what needs one")
     ] = "safe",
+    serve: Annotated[
+        bool, Help("then start the deployment there, and wait until it serves")
+    ] = False,
     diff: Annotated[bool, Help("show the difference of each file")] = True,
     set: Set = (),  # noqa: A002 - the option's name
     save_plan: Annotated[str, Help("with --check: keep the plan in this file, one host only")] = "",
@@ -63,6 +66,7 @@ def provision(
     Looks at the hosts and their deployment peers, decides fallbacks with reasons, shows the plan
     and the difference of every file, changes only what differs, looks again, and leaves a receipt.
     With --fix, findings with a safe remedy are mended first, and what needs a person is printed.
+    With --serve, what was written is started, and one request has to be answered by its workers.
     A second run finds nothing to change. Exit codes: 0 done, 1 failed, 2 wrong input, 3 not
     reachable, 4 blocked (nothing was changed), 5 check mode and something would change.
     """
@@ -95,6 +99,27 @@ def provision(
     screen.emit(summary_document(counts, code))
     if stats:
         show_stats(screen, traffic)
+    return _serve(screen, choice, order, code) if serve else code
+
+
+def _serve(screen: Screen, choice: Choice, order: Order, code: Exit) -> Exit:
+    """Start what the hosts serve, each deployment until it answers; the first that fails ends it.
+
+    What is not written yet cannot be looked at, so that check mode names the command instead.
+    """
+    from .serve import serve_start
+
+    for name, hosts in order.served().items():
+        if code is not Exit.DONE:
+            screen.show(
+                f"\nnot started: {name}; after that: bringup serve.start --deployment {name}"
+            )
+            continue
+        code = serve_start(
+            screen, deployment=name, host=hosts, check=order.check, wait=True,
+            inventory=choice.inventory, state=choice.state, known_hosts=choice.known_hosts,
+            accept_new=choice.accept_new,
+        )  # fmt: skip
     return code
 
 

@@ -33,6 +33,22 @@ def test_two_bare_hosts_become_a_pair_and_the_second_run_changes_nothing(lab: La
     assert lab.scripts() == written
 
 
+def test_serve_goes_on_to_start_what_was_written_and_tells_once_what_refuses(lab: Lab) -> None:
+    done = lab.run("provision", *PAIR, "--serve", "--no-diff")
+    assert done.returncode == 4, "a practice host has scripts, but no image, model or devices"
+    assert set(lab.scripts()) == SCRIPTS
+    assert "cannot start kimi-k3-decode: " in done.stderr
+    cures = [line for line in done.stderr.splitlines() if line.startswith("  do ")]
+    assert [line.count("check cables and subnet manager") for line in cures] == [1, 1]
+
+
+def test_serve_starts_nothing_where_provision_did_not_end_well(lab: Lab) -> None:
+    done = lab.run("provision", *PAIR, "--serve", "--check")
+    assert done.returncode == 5
+    assert "not started: kimi-k3; after that: bringup serve.start" in done.stdout
+    assert "would be done" not in done.stdout
+
+
 def test_check_mode_leaves_every_host_as_it_was(lab: Lab) -> None:
     before = {host: tree_digest(lab.root(host)) for host in ("b300-04", "b300-07", "b200-01")}
     done = lab.run("provision", *PAIR, "--check")

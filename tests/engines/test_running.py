@@ -178,4 +178,4 @@ def test_a_missing_rdma_device_is_refused(tmp_path: Path) -> None:
         ["dash", script, "--start"], capture_output=True, text=True, check=False
     )
     assert refused.returncode == 4
-    assert "RDMA device mlx5_9 is not active" in refused.stderr
+    assert "RDMA devices not active: mlx5_9 mlx5_8" in refused.stderr

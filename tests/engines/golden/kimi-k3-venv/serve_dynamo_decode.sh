@@ -119,10 +119,11 @@ check_ports() {
 }
 
 check_rdma() {
+  down=
   for device in mlx5_9 mlx5_8 mlx5_11 mlx5_10 mlx5_13 mlx5_12 mlx5_15 mlx5_14; do
-    grep -q ACTIVE "/sys/class/infiniband/$device/ports/1/state" 2>/dev/null ||
-      refuse "RDMA device $device is not active" "check its cable and subnet manager, or run bringup again"
+    grep -q ACTIVE "/sys/class/infiniband/$device/ports/1/state" 2>/dev/null || down="$down $device"
   done
+  [ -z "$down" ] || refuse "RDMA devices not active:$down" "check cables and subnet manager, or run bringup again"
 }
 
 check_secrets() {
