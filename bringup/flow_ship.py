@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .core.errors import Blocked, ToolError
+from .core.errors import ToolError
 from .core.event import Event
-from .core.reading import Absent, Known, Unknown
+from .core.reading import Unknown
 from .core.remote import Remote, Tunnels
 from .core.script import compose, seconds_for, split
 from .core.words import HostPath
-from .edge import cargo_stream, host_images, registry
-from .edge.engine import Engine
-from .edge.registry import Registry, Stored
+from .edge import cargo_stream, host_images
 from .flow_carry import Carrier
+from .flow_load import loaded
 from .flow_ship_types import STAGE, Arrived, Planned, Shipment, Shipping
-from .image.facts import ImageFacts
-from .image.record import kept_name
 from .image.route import Cargo, HostImages, Way, route
 
-__all__ = ["STAGE", "Arrived", "Planned", "Shipment", "Shipping", "loaded", "plan_shipment", "ship"]
+__all__ = ["STAGE", "Arrived", "Planned", "Shipment", "Shipping", "plan_shipment", "ship"]
 
 
 def plan_shipment(shipping: Shipping, cargo: Cargo) -> dict[str, Planned]:
@@ -69,62 +65,17 @@ def look_at(remote: Remote, engine: tuple[str, ...], stage: str, *, root: str = 
     return host_images.parse(split(said.stdout, nonce=nonce), engine)
 
 
-@contextlib.contextmanager
-def loaded(
-    shipping: Shipping, reference: str
-) -> Iterator[tuple[Cargo, Registry | None, Stored | None]]:
-    """Give an image's cargo, and the running registry that holds it, where there is one.
-
-    Raises Blocked when the source does not have the image.
-    """
-    facts = _source_image(shipping.source, reference)
-    name, _, tag = reference.rpartition(":")
-    kept = kept_name(name, tag, facts.id)
-    shipping.source.tag(facts.id, kept)
-    if shipping.way is Way.ARCHIVE or shipping.own_registry or not registry.available():
-        yield Cargo(facts, reference, kept), None, None
-        return
-    with registry.running(shipping.folder / "registry") as local:
-        shipping.listen(Event(shipping.source.name, "push", f"{kept} to the local registry"))
-        tag = kept.rpartition(":")[2]
-        _push(shipping.source, local, facts, name, tag)
-        stored = local.stored(name, tag)
-        yield local.cargo(facts, reference, kept, stored), local, stored
-
-
-def _push(source: Engine, local: Registry, facts: ImageFacts, name: str, tag: str) -> None:
-    """Push to the controller's registry, through a tunnel where the image is on another host."""
-    if not isinstance(source.remote, Tunnels):
-        return local.push(source, facts, name, tag)
-    # The same port on both ends keeps the name under which the engine remembers what it pushed.
-    with source.remote.tunnel(to_port=local.port, host_port=local.port) as tunnel:
-        return local.push(source, facts, name, tag, port=tunnel.port)
-
-
-def _source_image(source: Engine, reference: str) -> ImageFacts:
-    match source.image(reference):
-        case Known(value=facts):
-            return facts
-        case Absent():
-            raise Blocked(
-                f"cannot ship {reference}: {source.name} does not have it",
-                host=source.name,
-                remedy=f"bringup image.build {reference.partition(':')[0]}",
-            )
-        case Unknown(why=why, evidence=evidence):
-            raise Blocked(f"cannot ship {reference}: {why}", host=source.name, said=evidence)
-
-
 def ship(shipping: Shipping, reference: str) -> Shipment:
     """Carry an image to every host and give it its name there; one host's failure is its own.
 
     Raises Blocked when the source does not have the image.
     """
-    with loaded(shipping, reference) as (cargo, local, stored), tempfile.TemporaryDirectory() as t:
+    with loaded(shipping, reference) as ready, tempfile.TemporaryDirectory() as scratch:
+        cargo = ready.cargo
         plans = plan_shipment(shipping, cargo)
         for planned in plans.values():
             shipping.listen(Event(planned.route.host, "ship", str(planned.route)))
-        carrier = Carrier(shipping, cargo, local, stored, Path(t))
+        carrier = Carrier(shipping, cargo, ready.local, ready.stored, Path(scratch))
         carrier.prepare(plans.values())
         arrived = _seeded(carrier, plans) if shipping.relay else _each(carrier, plans)
     return Shipment(cargo, arrived)

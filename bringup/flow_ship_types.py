@@ -35,6 +35,7 @@ class Shipping:
     way: Way | None = None  # the operator's word
     own_registry: str = ""  # host[:port]/path of the inventory
     login: Login | None = None
+    base: str = ""  # what the image was built from: NAME@sha256:… where it is held to a digest
     stage: str = STAGE
     relay: bool = False  # let the first host hand parts on to the others
     addresses: Mapping[str, str] = field(default_factory=dict)  # where hosts reach each other

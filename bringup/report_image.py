@@ -62,14 +62,17 @@ def built_view(reference: str, identity: str, why: str, record: Record | None) -
     )
 
 
-def routes_view(reference: str, identity: str, routes: Iterable[Route]) -> RenderableType:
-    """Return by which way each host gets an image, before anything is sent."""
+def routes_view(
+    reference: str, identity: str, routes: Iterable[Route], mirror: str = ""
+) -> RenderableType:
+    """Return by which way each host gets an image, and its base a mirror, before it is sent."""
     table = Table("host", "way", "sends about", "why", box=None, padding=(0, 2))
     for route in sorted(routes, key=lambda route: route.host):
         sends = human(route.sends) if route.sends else ""
         way = Text("cannot", "bold red") if route.trouble else Text(route.way.value)
         table.add_row(route.host, way, sends, route.trouble or route.why)
-    return Group(Text(f"{reference} {identity[:19]}", "bold"), table)
+    told = [Text(f"  {mirror}", "dim")] if mirror else []
+    return Group(Text(f"{reference} {identity[:19]}", "bold"), *told, table)
 
 
 def shipped_view(rows: Iterable[tuple[Route, str, int, float]]) -> RenderableType:

@@ -13,17 +13,20 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..core.errors import CommandFailed, ToolError
+from ..core.reading import Absent, Known, Reading, Unknown
+from ..image import mirror
 from ..image.facts import ImageFacts
+from ..image.mirror import Manifest, parse_manifest
 from ..image.route import Cargo
 from . import http
 from .engine import Engine
 
 PROGRAM = "docker-registry"
-MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+ACCEPT = ", ".join(mirror.MEDIA_TYPES)
 START_S = 30.0
 
 _SETTINGS = """\
@@ -50,6 +53,14 @@ class Stored:
 
     config: bytes
     layers: tuple[Layer, ...]
+    manifest: Manifest
+
+    def fill(self, cargo: Cargo, base: Manifest | None, reference: str) -> Cargo:
+        """Return a cargo with its sizes, and how many layers of its base are as in `base`."""
+        count = mirror.kept(base, self.manifest)
+        digest = reference.partition("@")[2] if count else ""
+        sizes = tuple(layer.size for layer in self.layers)
+        return replace(cargo, sizes=sizes, base_digest=digest, base_layers=count)
 
 
 def available() -> bool:
@@ -78,37 +89,47 @@ class Registry:
         finally:
             engine.untag(reference)
 
+    def manifest(self, name: str, reference: str) -> Reading[Manifest]:
+        """Return the manifest under a tag or digest; absent where the registry has none."""
+        answer = self._ask(f"{name}/manifests/{reference}")
+        if answer.status == 404:
+            return Absent(f"no {name}:{reference}")
+        if answer.status != 200:
+            return Unknown(f"HTTP {answer.status}", answer.text[:500])
+        try:
+            return Known(parse_manifest(answer.body))
+        except ValueError as error:
+            return Unknown(str(error), answer.text[:500])
+
     def stored(self, name: str, tag: str) -> Stored:
         """Return an image's description and layers; raises ToolError when it is not whole."""
-        manifest = json.loads(self._get(f"{name}/manifests/{tag}", accept=MANIFEST))
-        config = self._blob(manifest["config"]["digest"]).read_bytes()
+        manifest = self._whole(name, tag)
+        if manifest.platforms:  # engines with containerd's store push a list, attestations beside
+            manifest = self._whole(name, next(iter(manifest.platforms.values())))
+        config = self._blob(manifest.config).read_bytes()
         diffs = json.loads(config)["rootfs"]["diff_ids"]
-        layers = manifest["layers"]
-        if len(diffs) != len(layers):
+        if len(diffs) != len(manifest.layers):
             raise ToolError(f"cannot read {name}:{tag} in the registry: its layers do not match")
-        return Stored(
-            config,
-            tuple(
-                Layer(diff, self._blob(layer["digest"]), int(layer["size"]))
-                for diff, layer in zip(diffs, layers, strict=True)
-            ),
+        layers = (
+            Layer(diff, self._blob(layer.digest), layer.size)
+            for diff, layer in zip(diffs, manifest.layers, strict=True)
         )
+        return Stored(config, tuple(layers), manifest)
 
-    def cargo(self, image: ImageFacts, reference: str, kept: str, stored: Stored) -> Cargo:
-        return Cargo(image, reference, kept, tuple(layer.size for layer in stored.layers))
+    def _whole(self, name: str, reference: str) -> Manifest:
+        found = self.manifest(name, reference)
+        if isinstance(found, Known):
+            return found.value
+        why = found.why if isinstance(found, Unknown) else "it is not there"
+        raise ToolError(f"cannot read {name}:{reference} in the registry: {why}")
 
     def _blob(self, digest: str) -> Path:
         plain = digest.removeprefix("sha256:")
         return self.folder / "docker/registry/v2/blobs/sha256" / plain[:2] / plain / "data"
 
-    def _get(self, path: str, *, accept: str) -> bytes:
+    def _ask(self, path: str) -> http.Answer:
         url = f"http://127.0.0.1:{self.port}/v2/{path}"
-        answer = http.ask(url, headers={"Accept": accept}, seconds=30)
-        if answer.status != 200:
-            raise ToolError(
-                f"cannot read {path} in the registry: HTTP {answer.status}", said=answer.text[:500]
-            )
-        return answer.body
+        return http.ask(url, headers={"Accept": ACCEPT}, seconds=30)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ digest in a pull; so a host whose base came by `docker load` pulls all of it aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -36,13 +36,20 @@ class Way(Enum):
 class Cargo:
     """The image to carry. `sizes` are compressed bytes per layer, bottom first.
 
-    `config` is the image's own description, the bytes whose sum is its ID.
+    The lowest `base_layers` have the digests of the base that its registry gives as `base_digest`.
     """
 
     facts: ImageFacts
     reference: str  # the name that hosts run
     kept: str  # the name that stays with this image
     sizes: tuple[int, ...] = ()
+    base_digest: str = ""
+    base_layers: int = 0
+
+    def known_to(self, images: Iterable[ImageFacts]) -> int:
+        """Return how many layers from the bottom a pull leaves out: a base pulled by digest."""
+        pulled = {name.rpartition("@")[2] for image in images for name in image.digests}
+        return self.base_layers if self.base_digest and self.base_digest in pulled else 0
 
     def rest(self, present: int) -> int:
         """Return the compressed bytes of the layers above the first `present` ones."""
@@ -68,6 +75,7 @@ class Route:
     host: str
     way: Way
     present: int = 0  # layers from the bottom that are there
+    known: int = 0  # those of them that a pull finds: by compressed digest
     sends: int = 0
     needs: int = 0  # bytes of disk for the engine
     stages: int = 0  # bytes of disk for parts, until the engine has taken them
@@ -114,7 +122,8 @@ def route(
     way, why = _choose(cargo, there, present, tunnels=tunnels, own_registry=own_registry)
     if forced is not None:
         way, why = forced, "asked for"
-    return _with_room(_sized(Route(host, way, present, why=why), cargo), there)
+    found = Route(host, way, present, cargo.known_to(images), why=why)
+    return _with_room(_sized(_explained(found, cargo), cargo), there)
 
 
 def _there(host: str, cargo: Cargo, holder: ImageFacts) -> Route:
@@ -138,11 +147,30 @@ def _choose(
     return Way.LAYERS, f"{present} of {total} layers are there"
 
 
+PULLS = (Way.PULL, Way.REGISTRY)
+
+
+def _explained(way: Route, cargo: Cargo) -> Route:
+    """Say of a pull what it leaves out, and of layers that it cannot see that it does not."""
+    if way.way not in PULLS or not way.present:
+        return way
+    if way.known:
+        why = f"{way.known} of {len(cargo.facts.layers)} layers are there by the base's own digest"
+    else:
+        why = f"{way.present} layers are there, but a pull may not know them"
+    return replace(way, why=f"{way.why}; {why}")
+
+
 def _sized(way: Route, cargo: Cargo) -> Route:
     """Fill in what a way sends and what it takes on the host's disk."""
     total = cargo.rest(0) or cargo.facts.size // 2
     missing = cargo.rest(way.present) if cargo.sizes else total
-    sends = total if way.way is Way.ARCHIVE else missing
+    if way.way is Way.ARCHIVE:
+        sends = total
+    elif way.way in PULLS:
+        sends = cargo.rest(way.known) if cargo.sizes else total
+    else:
+        sends = missing
     return replace(
         way,
         sends=sends,

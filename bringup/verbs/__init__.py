@@ -14,6 +14,7 @@ MODULES = (
     "ready",
     "accept",
     "image",
+    "image_ship",
     "bundle",
     "explain",
     "engine",

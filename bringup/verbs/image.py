@@ -1,38 +1,14 @@
-"""Verbs over images: check, build, compare, carry, go back, clean up, carry patches over."""
+"""Verbs over images on the controller: check, build, compare, pin the base, carry patches over."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from ..core.errors import Exit, ToolError, gravest
+from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
 from ..report_screen import Screen
-from .common import (
-    AcceptNew,
-    Exclude,
-    Folder,
-    Groups,
-    Hosts,
-    KnownHosts,
-    Limit,
-    State,
-    Stats,
-    show_stats,
-)
-
-if TYPE_CHECKING:
-    from ..image.route import Way
-
-Images = Annotated[str, Help("folder of the image folders")]
-Name = Annotated[str, Help("image: a folder's name")]
-EngineWords = Annotated[
-    str, Help("engine of this machine: docker, podman or a whole command", env="BRINGUP_ENGINE")
-]
-On = Annotated[str, Help("host whose engine builds (default: this machine's)")]
-Wheels = Annotated[str, Help("take packages from this folder of wheels alone")]
-IndexUrl = Annotated[str, Help("package index to ask (default: pip's own setting)")]
-Check = Annotated[bool, Help("show what would change; write nothing")]
+from .common import AcceptNew, Folder, KnownHosts, State
+from .image_options import Check, EngineWords, Images, IndexUrl, Name, On, Wheels
 
 
 def image_check(
@@ -195,169 +171,6 @@ def image_history(
     return Exit.DONE
 
 
-def image_ship(
-    screen: Screen,
-    name: Name,
-    *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
-    check: Check = False,
-    way: Annotated[str, Help("layers, pull, archive or registry (default: the cheapest)")] = "",
-    at_once: Annotated[int, Help("hosts served at the same time")] = 4,
-    relay: Annotated[
-        bool, Help("let the first host hand a big image on to the others, over their network")
-    ] = False,
-    login_from: Annotated[
-        str, Help("environment variable with user:password of the inventory's registry")
-    ] = "",
-    images: Images = "images",
-    engine: EngineWords = "docker",
-    on: On = "",
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
-    stats: Stats = False,
-) -> Exit:
-    """Carry a built image to hosts: only what each lacks, compared by ID afterwards.
-
-    Shows the way and its bytes for each host first. What arrived is not sent again by the next
-    run. The image before keeps a name of its own on every host.
-    """
-    from ..flow_image_open import Place, folder_of, opened, registry_login
-    from ..flow_open import Choice
-    from ..flow_ship import Shipping, loaded, plan_shipment, ship
-    from ..report_image import routes_view, shipped_view
-
-    folder = folder_of(images, name)
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
-    login = registry_login(login_from, os.environ)
-    with opened(Place(images, state, engine, on), choice, screen.tell, hosts=True) as yard:
-        shipping = Shipping(
-            source=yard.builder,
-            hosts=yard.remotes,
-            folder=yard.store.folder,
-            roots={one.name: one.root for one in yard.hosts},
-            relay=relay,
-            addresses={one.name: one.advertise or one.login.address for one in yard.hosts},
-            limit=at_once,
-            way=_way(way),
-            own_registry=yard.inventory.registry if yard.inventory else "",
-            login=login,
-            listen=screen.tell,
-        )
-        reference = folder.recipe.reference
-        if check:
-            with loaded(shipping, reference) as (cargo, _, _):
-                routes = [planned.route for planned in plan_shipment(shipping, cargo).values()]
-            screen.show(routes_view(reference, cargo.facts.id, routes))
-            screen.emit({"schema": "bringup.image-routes/1", "image": name, "routes": routes})
-            moves = any(route.way.value != "same" for route in routes)
-            return Exit.WOULD_CHANGE if moves else Exit.DONE
-        shipment = ship(shipping, reference)
-        traffic = yard.traffic()
-    arrived = [one for _, one in sorted(shipment.arrived.items())]
-    screen.show(shipped_view((a.route, a.identity, a.sent, a.seconds) for a in arrived))
-    screen.emit({"schema": "bringup.image-shipment/1", "image": name, "hosts": arrived})
-    if stats:
-        show_stats(screen, traffic)
-    return _errors(screen, [one.error for one in arrived])
-
-
-def _way(name: str) -> Way | None:
-    from ..core.errors import UsageError
-    from ..image.route import Way as Ways
-
-    if not name:
-        return None
-    try:
-        return Ways(name)
-    except ValueError:
-        raise UsageError(
-            f"cannot ship by {name!r}", remedy="one of: layers, pull, archive, registry"
-        ) from None
-
-
-def _errors(screen: Screen, errors: list[ToolError | None]) -> Exit:
-    for error in errors:
-        if error is not None:
-            screen.fail(error)
-    return gravest([error.code if error else Exit.DONE for error in errors])
-
-
-def image_rollback(
-    screen: Screen,
-    name: Name,
-    *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
-    to: Annotated[str, Help("ID (or its beginning) of the image (default: the one before)")] = "",
-    check: Check = False,
-    images: Images = "images",
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
-    stats: Stats = False,
-) -> Exit:
-    """Let an image's name stand for an earlier image again, on hosts that kept it."""
-    from ..flow_image_keep import rollback
-    from ..flow_image_open import Place, folder_of, opened
-    from ..flow_open import Choice
-    from ..report_image import kept_view
-
-    reference = folder_of(images, name).recipe.reference
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
-    with opened(Place(images), choice, screen.tell, hosts=True) as yard:
-        done = rollback(yard.engines, reference, to=to, check=check, listen=screen.tell)
-        traffic = yard.traffic()
-    screen.show(kept_view(((k.host, k.identity, k.was, k.names) for k in done), "from"))
-    screen.emit({"schema": "bringup.image-rollback/1", "image": name, "hosts": done})
-    if stats:
-        show_stats(screen, traffic)
-    return _errors(screen, [kept.error for kept in done])
-
-
-def image_prune(
-    screen: Screen,
-    name: Name,
-    *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
-    keep: Annotated[int, Help("earlier images that stay, for a rollback")] = 1,
-    check: Check = False,
-    images: Images = "images",
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
-    stats: Stats = False,
-) -> Exit:
-    """Remove old images of one name from hosts; the current one and other names stay."""
-    from ..flow_image_keep import prune
-    from ..flow_image_open import Place, folder_of, opened
-    from ..flow_open import Choice
-    from ..flow_ship import STAGE
-    from ..report_image import kept_view
-
-    reference = folder_of(images, name).recipe.reference
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
-    with opened(Place(images), choice, screen.tell, hosts=True) as yard:
-        done = prune(
-            yard.engines, reference, keep=keep, stage=STAGE, check=check, listen=screen.tell
-        )
-        traffic = yard.traffic()
-    screen.show(kept_view(((k.host, k.identity, "", k.names) for k in done), "removed"))
-    screen.emit({"schema": "bringup.image-prune/1", "image": name, "hosts": done})
-    if stats:
-        show_stats(screen, traffic)
-    return _errors(screen, [kept.error for kept in done])
-
-
 def image_pin(
     screen: Screen,
     name: Name,
@@ -417,9 +230,6 @@ VERBS = (
     Verb("image.build", image_build),
     Verb("image.diff", image_diff, reads_only=True),
     Verb("image.history", image_history, reads_only=True),
-    Verb("image.ship", image_ship),
-    Verb("image.rollback", image_rollback),
-    Verb("image.prune", image_prune),
     Verb("image.pin", image_pin),
     Verb("image.rebase", image_rebase),
 )

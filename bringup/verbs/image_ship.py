@@ -1,0 +1,210 @@
+"""Verbs over images on hosts: carry one there, go back to an earlier one, clean up."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+from ..core.errors import Exit, ToolError, gravest
+from ..core.verb import Help, Verb
+from ..report_screen import Screen
+from .common import (
+    AcceptNew,
+    Exclude,
+    Folder,
+    Groups,
+    Hosts,
+    KnownHosts,
+    Limit,
+    State,
+    Stats,
+    show_stats,
+)
+from .image_options import Check, EngineWords, Images, Name, On
+
+if TYPE_CHECKING:
+    from ..flow_ship import Shipping
+    from ..image.route import Way
+
+
+def image_ship(
+    screen: Screen,
+    name: Name,
+    *,
+    host: Hosts = (),
+    group: Groups = (),
+    limit: Limit = "",
+    exclude: Exclude = (),
+    check: Check = False,
+    way: Annotated[str, Help("layers, pull, archive or registry (default: the cheapest)")] = "",
+    at_once: Annotated[int, Help("hosts served at the same time")] = 4,
+    relay: Annotated[
+        bool, Help("let the first host hand a big image on to the others, over their network")
+    ] = False,
+    login_from: Annotated[
+        str, Help("environment variable with user:password of the inventory's registry")
+    ] = "",
+    images: Images = "images",
+    engine: EngineWords = "docker",
+    on: On = "",
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+    stats: Stats = False,
+) -> Exit:
+    """Carry a built image to hosts: only what each lacks, compared by ID afterwards.
+
+    Shows the way and its bytes for each host first. What arrived is not sent again by the next
+    run. The image before keeps a name of its own on every host.
+    """
+    from ..flow_image_open import Place, folder_of, opened, registry_login
+    from ..flow_open import Choice
+    from ..flow_ship import Shipping, ship
+    from ..report_image import shipped_view
+
+    folder = folder_of(images, name)
+    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
+    login = registry_login(login_from, os.environ)
+    with opened(Place(images, state, engine, on), choice, screen.tell, hosts=True) as yard:
+        shipping = Shipping(
+            source=yard.builder,
+            hosts=yard.remotes,
+            folder=yard.store.folder,
+            roots={one.name: one.root for one in yard.hosts},
+            relay=relay,
+            addresses={one.name: one.advertise or one.login.address for one in yard.hosts},
+            limit=at_once,
+            way=_way(way),
+            own_registry=yard.inventory.registry if yard.inventory else "",
+            login=login,
+            base=folder.recipe.base.pinned,
+            listen=screen.tell,
+        )
+        reference = folder.recipe.reference
+        if check:
+            return _routes(screen, shipping, name, reference)
+        shipment = ship(shipping, reference)
+        traffic = yard.traffic()
+    arrived = [one for _, one in sorted(shipment.arrived.items())]
+    screen.show(shipped_view((a.route, a.identity, a.sent, a.seconds) for a in arrived))
+    screen.emit({"schema": "bringup.image-shipment/1", "image": name, "hosts": arrived})
+    if stats:
+        show_stats(screen, traffic)
+    return _errors(screen, [one.error for one in arrived])
+
+
+def _routes(screen: Screen, shipping: Shipping, name: str, reference: str) -> Exit:
+    """Show the way and its bytes for each host, and what comes of the base; send nothing."""
+    from ..flow_load import loaded
+    from ..flow_ship import plan_shipment
+    from ..report_image import routes_view
+
+    with loaded(shipping, reference, only_look=True) as ready:
+        routes = [planned.route for planned in plan_shipment(shipping, ready.cargo).values()]
+    mirror = str(ready.mirror or "")
+    screen.show(routes_view(reference, ready.cargo.facts.id, routes, mirror))
+    screen.emit(
+        {"schema": "bringup.image-routes/1", "image": name, "base": mirror, "routes": routes}
+    )
+    moves = any(route.way.value != "same" for route in routes)
+    return Exit.WOULD_CHANGE if moves else Exit.DONE
+
+
+def _way(name: str) -> Way | None:
+    from ..core.errors import UsageError
+    from ..image.route import Way as Ways
+
+    if not name:
+        return None
+    try:
+        return Ways(name)
+    except ValueError:
+        raise UsageError(
+            f"cannot ship by {name!r}", remedy="one of: layers, pull, archive, registry"
+        ) from None
+
+
+def _errors(screen: Screen, errors: list[ToolError | None]) -> Exit:
+    for error in errors:
+        if error is not None:
+            screen.fail(error)
+    return gravest([error.code if error else Exit.DONE for error in errors])
+
+
+def image_rollback(
+    screen: Screen,
+    name: Name,
+    *,
+    host: Hosts = (),
+    group: Groups = (),
+    limit: Limit = "",
+    exclude: Exclude = (),
+    to: Annotated[str, Help("ID (or its beginning) of the image (default: the one before)")] = "",
+    check: Check = False,
+    images: Images = "images",
+    inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+    stats: Stats = False,
+) -> Exit:
+    """Let an image's name stand for an earlier image again, on hosts that kept it."""
+    from ..flow_image_keep import rollback
+    from ..flow_image_open import Place, folder_of, opened
+    from ..flow_open import Choice
+    from ..report_image import kept_view
+
+    reference = folder_of(images, name).recipe.reference
+    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
+    with opened(Place(images), choice, screen.tell, hosts=True) as yard:
+        done = rollback(yard.engines, reference, to=to, check=check, listen=screen.tell)
+        traffic = yard.traffic()
+    screen.show(kept_view(((k.host, k.identity, k.was, k.names) for k in done), "from"))
+    screen.emit({"schema": "bringup.image-rollback/1", "image": name, "hosts": done})
+    if stats:
+        show_stats(screen, traffic)
+    return _errors(screen, [kept.error for kept in done])
+
+
+def image_prune(
+    screen: Screen,
+    name: Name,
+    *,
+    host: Hosts = (),
+    group: Groups = (),
+    limit: Limit = "",
+    exclude: Exclude = (),
+    keep: Annotated[int, Help("earlier images that stay, for a rollback")] = 1,
+    check: Check = False,
+    images: Images = "images",
+    inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+    stats: Stats = False,
+) -> Exit:
+    """Remove old images of one name from hosts; the current one and other names stay."""
+    from ..flow_image_keep import prune
+    from ..flow_image_open import Place, folder_of, opened
+    from ..flow_open import Choice
+    from ..flow_ship import STAGE
+    from ..report_image import kept_view
+
+    reference = folder_of(images, name).recipe.reference
+    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
+    with opened(Place(images), choice, screen.tell, hosts=True) as yard:
+        done = prune(
+            yard.engines, reference, keep=keep, stage=STAGE, check=check, listen=screen.tell
+        )
+        traffic = yard.traffic()
+    screen.show(kept_view(((k.host, k.identity, "", k.names) for k in done), "removed"))
+    screen.emit({"schema": "bringup.image-prune/1", "image": name, "hosts": done})
+    if stats:
+        show_stats(screen, traffic)
+    return _errors(screen, [kept.error for kept in done])
+
+
+VERBS = (
+    Verb("image.ship", image_ship),
+    Verb("image.rollback", image_rollback),
+    Verb("image.prune", image_prune),
+)
