@@ -11,7 +11,18 @@ import pytest
 ROOT = Path(__file__).parent.parent / "bringup"
 
 CORE = {"core"}
-PURE = {"probes", "rules", "engines", "steps", "readiness", "bundle", "image", "serve", "remedies"}
+PURE = {
+    "probes",
+    "rules",
+    "engines",
+    "steps",
+    "readiness",
+    "bundle",
+    "image",
+    "serve",
+    "remedies",
+    "weights",
+}
 
 MAY: dict[str, set[str]] = {
     "core": CORE,
@@ -21,6 +32,7 @@ MAY: dict[str, set[str]] = {
     "remedies": CORE | {"remedies", "steps", "probes", "rules"},
     "bundle": CORE | {"bundle", "readiness", "steps"},
     "image": CORE | {"image", "steps"},
+    "weights": CORE | {"weights", "probes"},
     "serve": CORE | {"serve", "readiness", "engines", "steps", "probes"},
     "decide": CORE | PURE,
     "edge": CORE | PURE | {"edge"},

@@ -104,6 +104,19 @@ class ScriptedRemote(ABC):
         ran_out = result.exit in {137, 143} and result.seconds >= action.seconds
         return replace(result, exit=124) if ran_out else result
 
+    def stream(
+        self,
+        action: Run,
+        pieces: Iterable[bytes],
+        size: int,
+        *,
+        on_line: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Run one command with `size` bytes of a stream as its input; its exit code is data."""
+        self._see_lock()
+        script = hostscripts.run_script(action, root=self.host.root)
+        return self._perform(Call(script, action.seconds, pieces, size, on_line))
+
     def write(self, files: tuple[Write, ...]) -> None:
         """Write files atomically in one trip: each is old or new, whatever happens.
 

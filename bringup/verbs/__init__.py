@@ -15,6 +15,7 @@ MODULES = (
     "accept",
     "image",
     "image_ship",
+    "weights",
     "bundle",
     "explain",
     "engine",

@@ -1,0 +1,165 @@
+"""Weights: bring a model folder to the hosts that lack it, and tell whether one is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from ..core.errors import Blocked, Exit, gravest
+from ..core.verb import Help, Verb
+from ..report_screen import Screen
+from .common import AcceptNew, Folder, Hosts, KnownHosts, Stats, show_stats
+
+if TYPE_CHECKING:
+    from ..flow_weights import SyncPlan
+    from ..flow_weights_run import Copied
+    from ..weights.plan import HostPlan
+
+DeploymentWord = Annotated[str, Help("deployment that says hosts and model path, instead of --to")]
+Sums = Annotated[str, Help("compare with these SHA-256: a SHA256SUMS file, or git-lfs pointers")]
+
+
+def weights_sync(
+    screen: Screen,
+    *,
+    from_: Annotated[
+        str, Help("the source: HOST:PATH, or PATH here (default: whoever has all)")
+    ] = "",
+    mounted: Annotated[str, Help("the source: a path that each host sees itself, as a NAS")] = "",
+    to: Annotated[tuple[str, ...], Help("folder: HOSTS:PATH (b300-[01-10]:/p); repeatable")] = (),
+    deployment: DeploymentWord = "",
+    host: Hosts = (),
+    check: Annotated[bool, Help("show what would be copied; write nothing")] = False,
+    hashes: Annotated[bool, Help("compare SHA-256 of whole files as well; reads them all")] = False,
+    sums: Sums = "",
+    limit_mb_s: Annotated[float, Help("most MB/s that a host takes in; 0 is no limit")] = 0.0,
+    streams: Annotated[int, Help("files that a host takes in at a time")] = 4,
+    at_once: Annotated[int, Help("hosts that take in at a time")] = 16,
+    way: Annotated[str, Help("direct: from host to host; through: by way of here")] = "direct",
+    port: Annotated[int, Help("port that hosts serve on; 0 takes one from 20000 to 31999")] = 0,
+    every: Annotated[bool, Help("also weight files that the index does not name")] = False,
+    replace: Annotated[bool, Help("write over files that differ, another revision's too")] = False,
+    inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+    stats: Stats = False,
+) -> Exit:
+    """Copy a model folder to the hosts that lack it, or a part of it; what is there stays.
+
+    Looks first, in one trip a host: index, sizes, headers, samples of every shard, room. Files come
+    several at a time, from host to host; hosts hand on what they have. What broke off goes on where
+    it ended, a wrong shard is named and it alone comes anew, and another model or revision is never
+    mixed in. Exit codes: 0 done, 1 failed, 2 wrong input, 3 not reachable, 4 refused, 5 would copy.
+    """
+    from ..flow_bundle_open import opened
+    from ..flow_open import Choice
+    from ..flow_weights import plan_sync
+    from ..flow_weights_open import Asked, wish_of
+    from ..flow_weights_run import copy
+
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
+    asked = Asked(
+        from_, mounted, to, deployment, host, hashes=hashes, sums=sums, limit_mb_s=limit_mb_s,
+        streams=streams, at_once=at_once, way=way, port=port, every=every, replace=replace,
+    )  # fmt: skip
+    with opened(choice, screen.tell, needed=True) as (known, tools):
+        plan = plan_sync(tools, wish_of(asked, known, tools))
+        _show(screen, plan)
+        done = {} if check else copy(tools, plan)
+        traffic = tools.fleet.traffic()
+    code = _ended(screen, plan, done)
+    if stats:
+        show_stats(screen, traffic)
+    return code
+
+
+def weights_check(
+    screen: Screen,
+    folder: Annotated[tuple[str, ...], Help("HOSTS:PATH, or PATH here; repeatable")] = (),
+    *,
+    deployment: DeploymentWord = "",
+    host: Hosts = (),
+    hashes: Annotated[bool, Help("compare SHA-256 with those that a hub's cache names")] = False,
+    sums: Sums = "",
+    inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Tell whether model folders are whole: index, sizes and headers; sums on request.
+
+    Reads headers only, in one trip a host, unless sums are asked for. Exit codes: 0 all are whole,
+    1 one is not, 3 one could not be looked at.
+    """
+    from ..flow_bundle_open import opened, spot
+    from ..flow_open import Choice
+    from ..flow_weights_check import check
+    from ..flow_weights_open import targets_of
+    from ..report_weights import check_document, check_view
+
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
+    needed = not folder or any(spot(word).hosts for word in folder)
+    with opened(choice, screen.tell, needed=needed) as (known, tools):
+        rows = check(
+            tools, targets_of(folder, deployment, host, known, tools), hashes=hashes, sums=sums
+        )
+    for row in rows:
+        if row.error is not None:
+            screen.fail(row.error)
+            continue
+        screen.show(check_view(row.place.name, row.folder, row.faults, row.note))
+        screen.emit(check_document(row.place.host.name, row.folder, row.faults, row.note))
+    return gravest([row.code for row in rows])
+
+
+def _show(screen: Screen, plan: SyncPlan) -> None:
+    from ..report_weights import plan_document, plan_view
+
+    rows = tuple(plan.plans.values())
+    left_out = tuple(file.name for file in plan.left_out)
+    screen.show(
+        plan_view(
+            plan.source.name, plan.folder, rows, way=plan.way, seconds=plan.seconds,
+            left_out=left_out, notes=plan.notes,
+        )
+    )  # fmt: skip
+    for row in rows:
+        screen.emit(plan_document(row, source=plan.source.name, seconds=plan.seconds))
+
+
+def _ended(screen: Screen, plan: SyncPlan, done: Mapping[str, Copied]) -> Exit:
+    """Tell how each host came out, and return the exit code of all."""
+    from ..report_weights import Line, copied_document, copied_view
+
+    lines = [
+        Line(one.host, one.path, one.files, one.sent, one.seconds, one.by)
+        for one in done.values()
+        if one.error is None
+    ]
+    if lines:
+        screen.show(copied_view(lines))
+    for line in lines:
+        screen.emit(copied_document(line))
+    refused = {n: _refused(n, row) for n, row in plan.plans.items() if row.trouble}
+    failed = {one.host: one.error for one in done.values() if one.error is not None}
+    errors = {**plan.errors, **refused, **failed}
+    screen.fail(*errors.values())
+    codes = [error.code for error in errors.values()]
+    left = [n for n, row in plan.plans.items() if row.is_change and n not in {*done, *errors}]
+    return gravest([*codes, *([Exit.WOULD_CHANGE] if left else [])])
+
+
+def _refused(host: str, row: HostPlan) -> Blocked:
+    mixed = bool(row.difference.refusal)
+    remedy = (
+        f"move it away (mv {row.path} {row.path}.old) or name another folder; --replace writes"
+        " over what differs"
+        if mixed
+        else f"see df -h and ls -ld of {row.path} on {host}"
+    )
+    return Blocked(f"cannot copy to {row.path}: {row.trouble}", host=host, remedy=remedy)
+
+
+VERBS = (
+    Verb("weights.sync", weights_sync),
+    Verb("weights.check", weights_check, reads_only=True),
+)

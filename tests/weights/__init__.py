@@ -1,0 +1,1 @@
+"""Weights of a model: looked at, compared, copied between real hosts."""
