@@ -15,7 +15,8 @@ from .core.event import Event, Listen
 from .core.host import Host
 from .core.remote import Result
 from .core.words import Word
-from .edge.actions import CHUNK, ScriptedRemote
+from .edge.actions import ScriptedRemote
+from .edge.host_files import CHUNK
 from .edge.pool import each
 from .flow_weights_market import Market
 from .flow_weights_station import Keys, Station, carried, open_station
