@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from .core.fixes import Fix
 from .core.outcome import Ended
+from .core.receipt import Outcome, Receipt
 from .report import receipt_view
 
 
@@ -23,7 +25,7 @@ def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
     yield Text(f" {ended.host}", "bold")
     for round_ in ended.rounds:
         if round_.receipt is not None:
-            yield receipt_view(round_.receipt)
+            yield receipt_view(_told(round_.receipt))
             yield Text(f"  receipt      {round_.record}", "dim")
     for fix in ended.fixes:
         if fix.is_taken and (check or not ended.rounds):
@@ -35,6 +37,12 @@ def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
         yield _line(f"{number}.", fix, fix.withheld)
         for command in fix.commands:
             yield Text(f"       {command}", no_wrap=True, overflow="ignore")
+
+
+def _told(receipt: Receipt) -> Receipt:
+    """Leave out what was so before, and what a failure put off to the next round."""
+    told = (Outcome.CHANGED, Outcome.FAILED)
+    return replace(receipt, steps=tuple(done for done in receipt.steps if done.outcome in told))
 
 
 def _line(mark: str, fix: Fix, note: str) -> RenderableType:

@@ -89,7 +89,7 @@ def parse_boot(section: Section) -> Reading[Boot]:
 
 MODULES = (
     r"""
-cat "$R/proc/modules" || exit 4
+if [ -e "$R/proc/modules" ] || [ ! -d "$R/sys/module" ]; then cat "$R/proc/modules" || exit 4; fi
 [ -d "$R/sys/module" ] && for f in "$R"/sys/module/*; do printf 'present\t%s\n' "${f##*/}"; done
 d=$R/lib/modules/$(cat "$R/proc/sys/kernel/osrelease" 2>/dev/null || uname -r)
 [ -r "$d/modules.dep" ] && sed -n 's/^[^:]*\/\([^/:]*\)\.ko[.a-z]*:.*/\1/p' "$d/modules.dep" |
@@ -103,7 +103,10 @@ printf 'end\tof modules\n'
 
 
 def parse_modules(section: Section) -> Reading[Modules]:
-    """Read /proc/modules and the names in /sys/module."""
+    """Read /proc/modules and the names in /sys/module.
+
+    A kernel that can load no modules has no /proc/modules; what is built in stands in /sys/module.
+    """
     answer = answered(section)
     if not isinstance(answer, Known):
         return answer

@@ -171,9 +171,9 @@ def _cache(world: World) -> tuple[Step, ...]:
 _PACKAGES = "nvidia-* libnvidia-* cuda-drivers* linux-modules-nvidia-*"
 _UNHELD = rf"""
 set -f
-held=" $(apt-mark showhold | tr '\\n' ' ') "
+held=" $(apt-mark showhold | tr '\n' ' ') "
 left=
-for p in $(dpkg-query -W -f '${{db:Status-Status}} ${{Package}}\\n' {_PACKAGES} 2>/dev/null |
+for p in $(dpkg-query -W -f '${{db:Status-Status}} ${{Package}}\n' {_PACKAGES} 2>/dev/null |
   sed -n 's/^installed //p' | grep -v container); do
   case $held in *" $p "*) ;; *) left="$left $p" ;; esac
 done

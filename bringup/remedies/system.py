@@ -116,6 +116,8 @@ def _balancing(world: World) -> tuple[Step, ...]:
 
 _CAN = '[ "$(timedatectl show -p CanNTP --value 2>/dev/null)" != yes ] || { echo installed; exit; }'
 _NTP = "timedatectl show -p NTP --value 2>/dev/null || echo unknown"
+# timedated lists the services that can set the clock when it starts, and may be older than chrony.
+_SET_NTP = "systemctl try-restart systemd-timedated; exec timedatectl set-ntp true"
 
 
 def _clock(world: World) -> tuple[Step, ...]:
@@ -132,7 +134,7 @@ def _clock(world: World) -> tuple[Step, ...]:
     chrony = package_step("chrony", manager=manager)
     chrony = replace(chrony, observe=f"{_CAN}\n{chrony.observe}")
     on = command_step("ntp", "let a time service set the clock", _NTP, "yes",
-                      ("timedatectl", "set-ntp", "true"), follows=[chrony.id])  # fmt: skip
+                      ("sh", "-c", _SET_NTP), follows=[chrony.id])  # fmt: skip
     return chrony, on
 
 

@@ -41,7 +41,7 @@ export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l L
 fail() { printf '%s\n' "$@" >&2; exit 3; }
 get() {
   apt-get -q -y -o "DPkg::Lock::Timeout=$lock" -o Dpkg::Options::=--force-confold \
-    -o APT::Get::AllowUnauthenticated=false "$@" </dev/null 2>&1
+    -o Dpkg::Use-Pty=0 -o APT::Get::AllowUnauthenticated=false "$@" </dev/null 2>&1
 }
 has() { apt-cache madison "$p" 2>/dev/null | awk '{print $3}' | grep -qF "$want"; }
 halves=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' |

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from ..fleet.fixtures import fleet, yard
 from ..fleet.yard import FleetHost, Yard
+from .bare import FILES, PACKAGES, PROGRAMS, STRIP
 from .repository import furnish
 
 __all__ = ["fleet", "yard"]
@@ -19,3 +21,12 @@ def host(yard: Yard) -> Iterator[FleetHost]:
     with yard.hosts(1, init="systemd") as (one,):
         furnish(one)
         yield one
+
+
+@pytest.fixture(scope="session")
+def bare(yard: Yard) -> Path:
+    """The layer of a host that has nothing for GPUs, and a repository that has it all."""
+    with yard.hosts(1, init="systemd") as (one,):
+        one.exec("sh", "-c", STRIP)
+        furnish(one, PACKAGES, PROGRAMS, FILES)
+        return yard.kept(one, "bare")

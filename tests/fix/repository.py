@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..fleet.yard import FleetHost
 
-# NAME VERSION DEPENDS CONFLICTS UNIT PROGRAMS
+# NAME VERSION DEPENDS CONFLICTS UNIT PROGRAM; the unit NAME:run runs the program, others sleep.
 BUILD = r"""
 set -eu
 repo=/var/lib/stand-in
@@ -23,10 +23,11 @@ while IFS='|' read -r name version depends conflicts unit program; do
   } >"$d/DEBIAN/control"
   mkdir -p "$d/usr/share/stand-in"; echo "$version" >"$d/usr/share/stand-in/$name"
   if [ -n "$unit" ]; then
+    start='/bin/sh -c "trap : HUP; while :; do sleep 100000 & wait; done"'
+    case $unit in *:run) start="/$program" unit=${unit%:run} ;; esac
     mkdir -p "$d/lib/systemd/system"
-    printf '[Service]\nExecStart=/bin/sh -c "trap : HUP; while :; do sleep 100000 & wait; done"\n' \
+    printf '[Service]\nExecStart=%s\n[Install]\nWantedBy=multi-user.target\n' "$start" \
       >"$d/lib/systemd/system/$unit.service"
-    printf '[Install]\nWantedBy=multi-user.target\n' >>"$d/lib/systemd/system/$unit.service"
   fi
   if [ -n "$program" ]; then
     mkdir -p "$d/${program%/*}"; printf '#!/bin/sh\necho %s\n' "$version" >"$d/$program"
@@ -34,6 +35,7 @@ while IFS='|' read -r name version depends conflicts unit program; do
       sed "s/@VERSION@/$version/g" "/run/programs/$name" >"$d/$program"
     chmod 755 "$d/$program"
   fi
+  [ ! -d "/run/files/$name" ] || cp -a "/run/files/$name/." "$d/"
   dpkg-deb -b "$d" "$repo/${name}_$version.deb" >/dev/null
   rm -r "$d"
 done
@@ -64,16 +66,22 @@ late-two|1.0||||
 """
 
 
-NO_PROGRAMS: Mapping[str, str] = {}
+NONE: Mapping[str, str] = {}
 
 
 def furnish(
-    host: FleetHost, packages: str = PACKAGES, programs: Mapping[str, str] = NO_PROGRAMS
+    host: FleetHost,
+    packages: str = PACKAGES,
+    programs: Mapping[str, str] = NONE,
+    files: Mapping[str, str] = NONE,
 ) -> None:
     """Build the packages on a host, and make their repository its only one.
 
-    `programs` are scripts by package; others print their version.
+    `programs` are scripts by package; others print their version. `files` are more files of
+    packages, by ``PACKAGE/PATH``.
     """
+    for path, text in files.items():
+        host.exec("install", "-D", "/dev/stdin", f"/run/files/{path}", stdin=text.encode())
     host.exec("mkdir", "-p", "/run/programs")
     for name, text in programs.items():
         host.exec("tee", f"/run/programs/{name}", stdin=text.encode())

@@ -14,49 +14,9 @@ from typing import Any
 import pytest
 
 from ..fleet.yard import FleetHost, Yard
-from .repository import furnish
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.root, pytest.mark.slow]
-
-# A driver-only host: no engine, no toolkit, and nvidia-smi alone to say that GPUs are there.
-PACKAGES = """\
-docker.io|28.0-1|engine-part||docker|usr/bin/docker
-engine-part|1.0||||
-nvidia-container-toolkit|1.18.0-1||||usr/bin/nvidia-ctk
-nvidia-fabricmanager|580.95.05-1|||nvidia-fabricmanager|usr/bin/nv-fabricmanager
-nvlsm|2025.03-1||||usr/sbin/nvlsm
-infiniband-diags|50.0||||usr/sbin/ibstat
-rdma-core|50.0||||
-ibverbs-providers|50.0||||
-cuda-toolkit-12-9|12.9.1-1||||usr/local/cuda/bin/nvcc
-"""
-
-DOCKER = r"""#!/bin/sh
-nvidia=; json=
-if grep -qs nvidia /etc/docker/daemon.json; then nvidia=nvidia json=',"nvidia":{"path":"x"}'; fi
-systemctl -q is-active docker || { echo 'Cannot connect to the Docker daemon' >&2; exit 1; }
-case "$*" in
-*"json ."*) printf '{"ServerVersion":"28.0.0","Runtimes":{"runc":{"path":"runc"}%s},' "$json"
-  echo '"DockerRootDir":"/var/lib","LoggingDriver":"json-file","CgroupDriver":"cgroupfs"}' ;;
-info*) echo "runc $nvidia" ;;
-esac
-"""
-NVIDIA_CTK = """#!/bin/sh
-echo 'NVIDIA Container Toolkit CLI version 1.18.0'
-"""
-PROGRAMS = {"docker.io": DOCKER, "nvidia-container-toolkit": NVIDIA_CTK}
-
-# What the machine has of these goes, by apt itself, so that no dependency is left broken.
-BARE = r"""
-set -eu
-export DEBIAN_FRONTEND=noninteractive
-for p in docker.io docker-ce podman containerd runc rdma-core infiniband-diags chrony; do
-  ! dpkg-query -W "$p" >/dev/null 2>&1 || apt-get -q -y purge "$p" >/dev/null 2>&1
-done
-rm -rf /usr/bin/docker /usr/local/bin/docker /usr/sbin/dockerd /usr/bin/podman /etc/docker \
-  /etc/systemd/system/docker* /lib/systemd/system/docker* /var/lib/docker
-"""
 
 
 @dataclass(frozen=True)
@@ -89,8 +49,10 @@ class Desk:
         return sorted(p.stem for p in (self.folder / "state/receipts").rglob("*.json"))
 
 
-def desk_for(folder: Path, host: FleetHost, yard: Yard, **more: object) -> Desk:
-    """Lay out an inventory with one host."""
+def desk_for(
+    folder: Path, host: FleetHost, yard: Yard, *, deployment: str = "", **more: object
+) -> Desk:
+    """Lay out an inventory with one host, and a deployment on it where there is text of one."""
     said = {"address": host.address, "user": "root", "key_file": str(host.key), **more}
     place = folder / "inventory"
     (place / "deployments").mkdir(parents=True)
@@ -98,15 +60,15 @@ def desk_for(folder: Path, host: FleetHost, yard: Yard, **more: object) -> Desk:
     for kind in (ROOT / "inventory/kinds").glob("*.yml"):
         (place / "kinds" / kind.name).write_text(kind.read_text())
     (place / "hosts.yml").write_text(json.dumps({"hosts": {host.name: said}}))
+    if deployment:
+        (place / "deployments/served.yml").write_text(deployment)
     return Desk(folder, host, yard)
 
 
 @pytest.fixture
-def desk(yard: Yard, tmp_path: Path) -> Iterator[Desk]:
+def desk(yard: Yard, bare: Path, tmp_path: Path) -> Iterator[Desk]:
     """An operator before a bare host."""
-    with yard.hosts(1, init="systemd") as (host,):
-        host.exec("sh", "-c", BARE)
-        furnish(host, PACKAGES, PROGRAMS)
+    with yard.hosts(1, init="systemd", over=bare) as (host,):
         yield desk_for(tmp_path, host, yard, gpu_count=8)
 
 

@@ -72,9 +72,11 @@ install -m 600 "$DIR/etc/authorized_keys" "$R/root/.ssh/authorized_keys"
 number=7000
 for user in operator guest; do
   number=$((number + 1))
-  echo "$user:x:$number:$number::/home/$user:/bin/sh" >>"$R/etc/passwd"
-  echo "$user:x:$number:" >>"$R/etc/group"
-  echo "$user:*:19000:0:99999:7:::" >>"$R/etc/shadow"
+  if ! grep -q "^$user:" "$R/etc/passwd"; then
+    echo "$user:x:$number:$number::/home/$user:/bin/sh" >>"$R/etc/passwd"
+    echo "$user:x:$number:" >>"$R/etc/group"
+    echo "$user:*:19000:0:99999:7:::" >>"$R/etc/shadow"
+  fi
   install -d -m 700 -o "$number" -g "$number" "$R/home/$user" "$R/home/$user/.ssh"
   install -m 600 -o "$number" -g "$number" "$DIR/etc/authorized_keys" "$R/home/$user/.ssh"
 done

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -170,15 +170,18 @@ class Yard:
 
     @contextmanager
     def hosts(
-        self, count: int, *, docker: bool = False, init: str = "sh"
+        self, count: int, *, docker: bool = False, init: str = "sh", over: Path | None = None
     ) -> Iterator[list[FleetHost]]:
-        """Make hosts h1, h2, … and wait until they answer; `init` may be "systemd"."""
+        """Make hosts h1, h2, … and wait until they answer; `init` may be "systemd".
+
+        They begin with what `kept` kept in the folder `over`.
+        """
         made: list[FleetHost] = []
         if init == "systemd":
             _allow_inotify()
         try:
             for _ in range(count):  # one by one: what is made is removed though the next fails
-                made += [self._start(docker=docker, init=init)]
+                made += [self._start(docker=docker, init=init, over=over)]
             for host in made:
                 host.await_sshd()
                 if docker:
@@ -202,11 +205,16 @@ class Yard:
         _ip("addr", "add", f"{self.network}.254/24", "dev", outer)
         _ip("link", "set", outer, "up")
 
-    def _start(self, *, docker: bool, init: str) -> FleetHost:
+    def kept(self, host: FleetHost, name: str) -> Path:
+        """End a host, and keep what it wrote for others to begin with."""
+        host.end()
+        return (host.folder / "up").rename(self.folder / name)
+
+    def _start(self, *, docker: bool, init: str, over: Path | None) -> FleetHost:
         self._count += 1
         number, name = self._count, f"h{self._count}"
         folder = self.folder / name
-        self._furnish(folder)
+        self._furnish(folder, over)
         space, link, address = f"{self.prefix}h{number}", f"v{number}", f"{self.network}.{number}"
         _ip("netns", "add", space)
         self.ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", space)
@@ -214,14 +222,17 @@ class Yard:
         _ip("-n", space, "addr", "add", f"{address}/24", "dev", "eth0")
         for device in ("lo", "eth0"):
             _ip("-n", space, "link", "set", device, "up")
-        starter = _spawn(folder, name, space, self._groups(name), docker=docker, init=init)
+        options = {"DOCKER": "1" if docker else "", "INIT": init}
+        starter = _spawn(folder, name, space, self._groups(name), options)
         with self.known_hosts.open("a") as known:
             known.write(f"{address} {keys.public(folder / 'etc/host_key')}\n")
         return FleetHost(name, address, folder, self.key, space, link, self, starter)
 
-    def _furnish(self, folder: Path) -> None:
-        for part in ("up", "work", "root", "etc", "data"):
+    def _furnish(self, folder: Path, over: Path | None) -> None:
+        for part in ("work", "root", "etc", "data", *(() if over else ("up",))):
             (folder / part).mkdir(parents=True)
+        if over:  # with whiteouts and attributes, which `cp` alone keeps
+            subprocess.run(["cp", "-a", over, folder / "up"], check=True, timeout=120)
         keys.make_key(folder / "etc/host_key")
         (folder / "etc/authorized_keys").write_text(keys.public(self.key) + "\n")
         (folder / "etc/sshd_config").write_text(SSHD_CONFIG)
@@ -264,14 +275,13 @@ def open_yard() -> Iterator[Yard]:
 
 
 def _spawn(
-    folder: Path, name: str, space: str, groups: Iterable[Path], *, docker: bool, init: str
+    folder: Path, name: str, space: str, groups: Iterable[Path], options: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     """Start a host's first process: it joins its groups, takes its namespaces and runs host.sh."""
     enter = 'for list; do echo $$ >"$list"; done; exec nsenter --net="$SPACE" unshare -m -u -i -p'
     enter += ' -C -f --kill-child=SIGKILL --propagation private sh "$SCRIPT"'
-    values = {"DIR": folder, "NAME": name, "SPACE": f"/run/netns/{space}", "SCRIPT": SCRIPT,
-              "DOCKER": "1" if docker else "", "INIT": init, "SSHD": SSHD,
-              "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}  # fmt: skip
+    values = {**options, "DIR": folder, "NAME": name, "SPACE": f"/run/netns/{space}",
+              "SCRIPT": SCRIPT, "SSHD": SSHD, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}  # fmt: skip
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
             ["sh", "-c", enter, "sh", *map(str, groups)],
