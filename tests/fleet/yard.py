@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -222,8 +222,7 @@ class Yard:
         _ip("-n", space, "addr", "add", f"{address}/24", "dev", "eth0")
         for device in ("lo", "eth0"):
             _ip("-n", space, "link", "set", device, "up")
-        options = {"DOCKER": "1" if docker else "", "INIT": init}
-        starter = _spawn(folder, name, space, self._groups(name), options)
+        starter = _spawn(folder, name, space, self._groups(name), docker=docker, init=init)
         with self.known_hosts.open("a") as known:
             known.write(f"{address} {keys.public(folder / 'etc/host_key')}\n")
         return FleetHost(name, address, folder, self.key, space, link, self, starter)
@@ -275,13 +274,14 @@ def open_yard() -> Iterator[Yard]:
 
 
 def _spawn(
-    folder: Path, name: str, space: str, groups: Iterable[Path], options: Mapping[str, str]
+    folder: Path, name: str, space: str, groups: Iterable[Path], *, docker: bool, init: str
 ) -> subprocess.Popen[bytes]:
     """Start a host's first process: it joins its groups, takes its namespaces and runs host.sh."""
     enter = 'for list; do echo $$ >"$list"; done; exec nsenter --net="$SPACE" unshare -m -u -i -p'
     enter += ' -C -f --kill-child=SIGKILL --propagation private sh "$SCRIPT"'
-    values = {**options, "DIR": folder, "NAME": name, "SPACE": f"/run/netns/{space}",
-              "SCRIPT": SCRIPT, "SSHD": SSHD, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}  # fmt: skip
+    values = {"DIR": folder, "NAME": name, "SPACE": f"/run/netns/{space}", "SCRIPT": SCRIPT,
+              "DOCKER": "1" if docker else "", "INIT": init, "SSHD": SSHD,
+              "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}  # fmt: skip
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
             ["sh", "-c", enter, "sh", *map(str, groups)],
