@@ -202,7 +202,7 @@ def _without(world: World, line: str) -> Seen:
 
 
 def _pair_test(_world: World) -> Seen:
-    return skipped("opt-in: it loads the network of two hosts, never while one of them serves")
+    return skipped("measured between two hosts, by: bringup probe.pair --from HOST --to HOST")
 
 
 ROWS: tuple[Row[World], ...] = (
@@ -255,6 +255,7 @@ OPT_IN: tuple[Row[World], ...] = (
         "IB-15", "Two hosts reach the rate of their ports", _pair_test,
         "90 % of the rate is what a good rail gives; below 75 % a rail map or ACS is wrong",
         "https://github.com/Azure/azurehpc-health-checks",
-        "ib_write_bw -d DEVICE --report_gbits on one host, with its address on the other",
+        "compare the rail map of both hosts (same switch plane a rail), then ACS (IB-10) and the "
+        "port's counters (IB-07); again: bringup probe.pair --from HOST --to HOST",
     ),
 )  # fmt: skip

@@ -98,6 +98,45 @@ def probe_capture(
     return Exit.DONE
 
 
+def probe_pair(
+    screen: Screen,
+    *,
+    from_: Annotated[str, Help("the host that writes")] = "",
+    to: Annotated[str, Help("the host that is written to")] = "",
+    accept: Annotated[
+        tuple[str, ...], Help("load the network in spite of this check (GPU-20, …); repeatable")
+    ] = (),
+    inventory: Folder = "inventory",
+    state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
+) -> Exit:
+    """Measure each RDMA rail from one host to another, where nobody works on either (IB-15).
+
+    Needs perftest (ib_write_bw) on both; nothing is changed. A rail passes at 90 % of the rate of
+    its ports. Exit codes: 0 all rails work, 3 not reachable, 4 a rail is broken or was not
+    measured, or somebody works there.
+    """
+    from ..core.rules import Verdict, verdict
+    from ..flow_open import Choice, opened
+    from ..flow_pair import measure_pair, pair
+    from ..report_pair import pair_document, pair_view, rail_view
+
+    choice = Choice(inventory, pair(from_, to), (), "", (), known_hosts, accept_new, state)
+    with opened(choice, screen.tell) as (tools, order):
+        measured = measure_pair(
+            tools,
+            order,
+            (from_, to),
+            accept=accept,
+            measured_on=lambda one: screen.show(rail_view(one)),
+        )
+    screen.show(pair_view(measured))
+    screen.emit(pair_document(measured))
+    well = (Verdict.READY, Verdict.DEGRADED)
+    return Exit.DONE if verdict(measured.findings) in well else Exit.BLOCKED
+
+
 def kinds_learn(
     screen: Screen,
     name: Annotated[str, Help("name of the kind, as b300")],
@@ -123,5 +162,6 @@ def kinds_learn(
 VERBS = (
     Verb("probe", probe, reads_only=True),
     Verb("probe.capture", probe_capture, reads_only=True),
+    Verb("probe.pair", probe_pair, reads_only=True),
     Verb("kinds.learn", kinds_learn),
 )
