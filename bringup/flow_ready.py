@@ -24,12 +24,13 @@ from .flow_types import Tools
 from .flow_unlisted import explained
 from .readiness.budgets import SECONDS, Past, alike
 from .readiness.cards import Announced
+from .readiness.doing import doing
 from .readiness.failures import Case, catalogue
 from .readiness.proof import prove
 from .readiness.stages import WAITS, Chat, Look, Stage, Worker
 from .readiness.stream import request
 from .readiness.verdict import Over, Ready, Terms, Verdict, Waiting, judge
-from .readiness.watch import State, Watched, advance, begin, doing
+from .readiness.watch import State, Watched, advance, begin
 
 EVERY_S = 2.0
 CHAT_S = 120.0

@@ -13,9 +13,10 @@ from rich.text import Text
 
 from .core.document import plain
 from .core.reading import Known
+from .readiness.doing import doing
 from .readiness.stages import WAITS, Chat, Stage
 from .readiness.verdict import Over, Ready, Verdict, Waiting
-from .readiness.watch import State, Watched, doing
+from .readiness.watch import State, Watched
 from .report_diagnose import diagnosis_view, match_document, unknown_view
 from .report_probe import finding_view
 

@@ -47,6 +47,7 @@ class Worker:
     """One container or process that is waited for: a rank of a worker, or what is in front.
 
     `registers`: announces itself in etcd. `url` answers once it is up, where it does not register.
+    A rank above 0 does neither: it `follows` rank 0 (its key), and is up when that one is.
     """
 
     host: str
@@ -68,6 +69,7 @@ class Worker:
     is_front: bool = False
     is_service: bool = False  # etcd or NATS
     pulls: str = ""  # the image by digest, brought where it is not there yet
+    follows: str = ""
     url: str = ""
     metrics: str = ""  # URL of its counters, "" where nobody serves them
     timeout_s: int = 600

@@ -96,7 +96,18 @@ def _worker_over(state: State, seen: Watched, terms: Terms) -> Over | None:
     if ended:
         return _over(seen, terms, ended)
     late = _late(state, seen, terms)
-    return _over(seen, terms, late) if late else None
+    return _with_ranks(state, seen, _over(seen, terms, late), terms) if late else None
+
+
+def _with_ranks(state: State, seen: Watched, over: Over, terms: Terms) -> Over:
+    """Return the verdict on a worker that is late, by the log of the rank that knows why.
+
+    Rank 0 of several waits for the others; the one that hangs or fails has the line.
+    """
+    others = () if over.matches else state.ranks(seen.worker)
+    told = (_over(rank, terms, over.why) for rank in others)
+    found = next((one for one in told if one.matches), None)
+    return over if found is None else replace(over, matches=found.matches, said=())
 
 
 def _ended(seen: Watched) -> str:
@@ -126,6 +137,8 @@ def _late(state: State, seen: Watched, terms: Terms) -> str:
         return _late_at(state, seen, terms) if seen.stage is Stage.REGISTERED else ""
     if seen.stage is not Stage.ENGINE:
         return _late_at(state, seen, terms)
+    if seen.worker.follows:
+        return ""  # it is up when rank 0 is, and late with it
     past = terms.past.get(seen.worker.key, [])
     may = budgets.budget(seen.worker.timeout_s, past)
     began = seen.since if seen.born is None else seen.born
@@ -198,7 +211,8 @@ def state_signs(state: State) -> Iterator[str]:
         yield "worker.dynamo"
     if state.unreachable:
         yield "worker.unreachable"
-    if all(w.progress.phase is Phase.SERVING for w in state.workers.values() if not w.worker.url):
+    own = [w for w in state.workers.values() if not (w.worker.url or w.worker.follows)]
+    if all(w.progress.phase is Phase.SERVING for w in own):
         yield "peers.up"
     yield from _frontend_signs(state)
 

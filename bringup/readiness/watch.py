@@ -13,7 +13,7 @@ from ..core.reading import Absent, Known, Reading, Unknown
 from .cards import Announced, ModelCard
 from .engine_log import Phase, Progress, progress
 from .failures import Catalogue, lines_of
-from .stages import WAITS, Chat, Look, Peers, Run, Stage, Worker, WorkerLook
+from .stages import Chat, Look, Peers, Run, Stage, Worker, WorkerLook
 
 BEGUN = Progress()
 
@@ -75,6 +75,16 @@ class State:
     unreachable: tuple[str, ...] = ()
     now: float = 0.0
 
+    def leader(self, worker: Worker) -> Worker:
+        """Return rank 0 of a worker: the worker itself, where it is that."""
+        watched = self.workers.get(worker.follows)
+        return watched.worker if watched else worker
+
+    def ranks(self, worker: Worker) -> tuple[Watched, ...]:
+        """Return the ranks above 0 of a worker, in the order of their names."""
+        every = sorted(self.workers.items())
+        return tuple(watched for _, watched in every if watched.worker.follows == worker.key)
+
     @property
     def cards(self) -> tuple[ModelCard, ...]:
         """What is announced under this deployment's name, in any namespace."""
@@ -111,21 +121,20 @@ def advance(state: State, look: Look, known_failures: Catalogue) -> State:
     announced = look.announced.value if isinstance(look.announced, Known) else state.announced
     known = replace(state, announced=announced, now=look.at, unreachable=look.unreachable)
     workers = {
-        key: _worker(known, watched, look.workers.get(key, WorkerLook()), known_failures)
-        for key, watched in state.workers.items()
+        key: _worker(known, watched, look, known_failures) for key, watched in state.workers.items()
     }
     return _deployment(replace(known, workers=workers), look)
 
 
-def _worker(state: State, before: Watched, look: WorkerLook, rows: Catalogue) -> Watched:
-    now = state.now
+def _worker(state: State, before: Watched, whole: Look, rows: Catalogue) -> Watched:
+    now, look = state.now, whole.workers.get(before.worker.key, WorkerLook())
     if look.lost:
         return replace(
             before, lost=look.lost,
             lost_since=now if before.lost_since is None else before.lost_since,
         )  # fmt: skip
     seen = _heard(_ran(before, look.run, now), look.lines, now, rows)
-    stage, waits_for = _stage(state, seen, look)
+    stage, waits_for = _stage(state, seen, whole)
     took = seen.came_up_s
     came = before.run is not None and before.stage < Stage.LISTED <= stage
     if came and seen.born is not None:  # what was up at the first look came up unseen
@@ -188,8 +197,9 @@ def _suspected(before: Watched, lines: list[str], rows: Catalogue) -> Watched:
     return replace(before, suspects=kept, sure=rows.is_sure(line for _, line in kept))
 
 
-def _stage(state: State, seen: Watched, look: WorkerLook) -> tuple[Stage, str]:
+def _stage(state: State, seen: Watched, whole: Look) -> tuple[Stage, str]:
     """Return the stage that a worker has not passed yet, and what it waits for there."""
+    look = whole.workers.get(seen.worker.key, WorkerLook())
     if seen.worker.is_service:
         is_up = seen.run is not None and seen.run.is_up
         return (Stage.LISTED, "") if is_up else (Stage.CONTAINER, "")
@@ -201,11 +211,20 @@ def _stage(state: State, seen: Watched, look: WorkerLook) -> tuple[Stage, str]:
             return stage, reading.evidence
     if seen.run is None or not seen.run.is_up:
         return Stage.CONTAINER, "" if seen.run is None else seen.run.status
-    if seen.worker.registers and _registered(state, seen.worker):
+    return _loading(state, seen, whole)
+
+
+def _loading(state: State, seen: Watched, whole: Look) -> tuple[Stage, str]:
+    """Return how far an engine that runs is: rank 0 speaks for all ranks of its worker."""
+    leader = state.leader(seen.worker)
+    if not leader.registers:
+        up = whole.workers.get(leader.key, WorkerLook()).up
+        return (Stage.LISTED, "") if _good(up) else (Stage.ENGINE, _why(up))
+    if _registered(state, leader):
         return Stage.LISTED, ""
-    if not seen.worker.registers:
-        return (Stage.LISTED, "") if _good(look.up) else (Stage.ENGINE, _why(look.up))
-    return (Stage.REGISTERED, "") if seen.progress.phase is Phase.SERVING else (Stage.ENGINE, "")
+    if seen.worker.follows or seen.progress.phase is not Phase.SERVING:
+        return Stage.ENGINE, ""
+    return Stage.REGISTERED, ""
 
 
 def _good(reading: Reading[bool]) -> bool:
@@ -278,15 +297,3 @@ def _reached(state: State) -> Stage:
     if state.pair and not state.proof:
         return Stage.PAIRED
     return Stage.READY if slowest >= Stage.LISTED else slowest
-
-
-def doing(watched: Watched) -> str:
-    """Return in a few words what a worker is at."""
-    if watched.lost:
-        return watched.lost
-    if watched.stage >= Stage.LISTED:
-        return "registered" if watched.worker.registers else "up"
-    if watched.stage is Stage.ENGINE:
-        return f"{WAITS[Stage.ENGINE]}: {watched.progress}"
-    text = WAITS[watched.stage]
-    return f"{text} ({watched.waits_for})" if watched.waits_for else text

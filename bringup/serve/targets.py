@@ -15,11 +15,11 @@ from ..readiness.stages import Worker
 def worker_of(spec: Spec, deployment: Deployment, host: Host, engine: Engine) -> Worker:
     """Return the worker that a spec describes, as far as the inventory alone tells."""
     contained = deployment.in_container
-    rank = int(spec.decisions["node_rank"].value) if "node_rank" in spec.decisions else 0
+    leader = leader_of(spec.role, deployment, host.name)
     announces = engine.registers and bool(deployment.services.etcd)
     system = spec.ports.get("system_port")
     port = system if engine.registers else spec.ports.get("port")
-    leads = rank == 0
+    leads = leader == host.name
     return Worker(
         host=host.name,
         role=spec.role,
@@ -37,10 +37,17 @@ def worker_of(spec: Spec, deployment: Deployment, host: Host, engine: Engine) ->
         unit=unit_of(spec),
         restarts=text(spec.decisions, "restart") not in ("", "no") or bool(unit_of(spec)),
         registers=announces and leads,
+        follows="" if leads else f"{leader}/{spec.role}",
         url=f"http://127.0.0.1:{port}/health" if not announces and leads and port else "",
-        metrics=f"http://127.0.0.1:{port}/metrics" if port else "",
+        metrics=f"http://127.0.0.1:{port}/metrics" if port and leads else "",
         timeout_s=spec.ready_timeout_s,
     )
+
+
+def leader_of(role: str, deployment: Deployment, host: str) -> str:
+    """Return the host of rank 0 of the worker that a host is part of."""
+    workers = (w for one in deployment.roles if one.name == role for w in one.workers)
+    return next((worker[0] for worker in workers if host in worker), host)
 
 
 def front_of(spec: Spec, deployment: Deployment, host: Host) -> Worker:
