@@ -207,7 +207,7 @@ def _scripts(tools: Tools, part: Part) -> Iterator[Step]:
     yield text_file(spec.script, text, mode=0o755, title=f"write {spec.script}")
     if spec.unit:
         unit = tools.renderer.text(UNIT, given)
-        yield text_file(spec.unit, unit, title=f"write {spec.unit_name}; enable it yourself")
+        yield text_file(spec.unit, unit, title=f"write {spec.unit_name}")
 
 
 def facts_digest(facts: Facts) -> str:

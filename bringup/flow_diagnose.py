@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .core.errors import UsageError
 from .edge.catalogue import failures
-from .readiness.failures import Case, Match, diagnose, last_words, lines_of
+from .readiness.failures import Case, Match, diagnose, lines_of, unexplained
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def diagnose_text(source: str, log: str, case: Case | None = None) -> Diagnosis:
     """Return what a log tells."""
     lines = lines_of(log)
     found = diagnose(failures(), lines, case)
-    return Diagnosis(source, found, () if found else last_words(lines))
+    return Diagnosis(source, found, unexplained(found, lines))
 
 
 def read_text(path: str) -> str:

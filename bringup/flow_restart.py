@@ -39,7 +39,7 @@ def restart(
     the whole deployment serves again.
     """
     for role, hosts in turns(target, wish):
-        one = replace(wish, hosts=hosts, roles=(role,), recreate=True)
+        one = replace(wish, hosts=hosts, roles=(role,), recreate=True, for_good=False)
         ended = (*stop(tools, one, target), *start(tools, one))
         waited = None
         if wait and all(came.code is Exit.DONE for came in ended):

@@ -7,7 +7,7 @@ in a receipt. What runs as written is left alone; what is not ours is never touc
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -22,6 +22,7 @@ from .core.steps import Observation, Step
 from .decide import Design, Part, design
 from .edge.pool import each
 from .edge.services import etcd as ask_etcd
+from .engines.knobs import KNOBS
 from .flow import facts_digest, probes_of, steps_of
 from .flow_apply import apply, observe
 from .flow_death import ended_early
@@ -30,7 +31,9 @@ from .flow_targets import Target, chosen, part_worker, service_parts, target_of
 from .flow_types import Order, Tools
 from .readiness.stages import Worker
 from .serve import refusals
-from .serve.steps import start_step, step_id, stop_step, strays_step
+from .serve.steps import start_step, step_id, stop_step
+from .serve.strays import strays_step
+from .serve.units import disable_step, enable_step
 
 SERVICE_S = 60.0
 """Longest wait for etcd that was just started."""
@@ -48,6 +51,7 @@ class Wish:
     recreate: bool = False
     accept: tuple[str, ...] = ()
     services: bool = False  # stop them too
+    for_good: bool = True  # what is stopped stays so when its host starts
     set: Mapping[str, Scalar] = field(default_factory=dict)
 
 
@@ -123,7 +127,7 @@ def _start_on(tools: Tools, wish: Wish, known: Known, wave: Iterable[Worker], na
     """Start the workers of one wave on one host, or tell why not."""
     host = wish.inventory.hosts[name]
     workers = [worker for worker in wave if worker.host == name]
-    steps = [start_step(worker, recreate=wish.recreate) for worker in workers]
+    steps = [step for w in workers for step in _starting(w, recreate=wish.recreate)]
     written = _scripts(tools, known, workers)
     remote = tools.fleet.remote(name)
     tools.listen(Event(name, "observe", f"{len(steps)} to run"))
@@ -135,6 +139,12 @@ def _start_on(tools: Tools, wish: Wish, known: Known, wave: Iterable[Worker], na
     folder = known.target.inventory.folder
     plan = Plan(name, tools.version, folder, facts, findings, (), planned)
     return _carry_out(tools, wish, known.target, host, plan)
+
+
+def _starting(worker: Worker, *, recreate: bool) -> Iterator[Step]:
+    if worker.unit:
+        yield enable_step(worker)
+    yield start_step(worker, recreate=recreate)
 
 
 def _scripts(tools: Tools, known: Known, workers: Iterable[Worker]) -> tuple[Step, ...]:
@@ -226,17 +236,23 @@ def stop(tools: Tools, wish: Wish, target: Target) -> tuple[Ended, ...]:
 def stop_strays(tools: Tools, wish: Wish, name: str) -> Ended:
     """Stop what a deployment left on a host that plays no role in it any more."""
     host = wish.inventory.hosts[name]
-    step = strays_step(wish.deployment.name)
+    step = strays_step(wish.deployment.name, _folder(wish.deployment))
     seen = observe(tools, tools.fleet.remote(name), host, (step,))
     folder = wish.inventory.folder
     plan = Plan(name, tools.version, folder, "", (), (), plan_steps((step,), seen))
     return _carry_out(tools, wish, Target(wish.inventory, wish.deployment, ()), host, plan)
 
 
+def _folder(deployment: Deployment) -> str:
+    told = str(deployment.knobs.get("serve_folder", KNOBS["serve_folder"].default))
+    return f"{told.rstrip('/')}/{deployment.name}"
+
+
 def _stop_on(tools: Tools, wish: Wish, target: Target, wave: Iterable[Worker], name: str) -> Ended:
     host = wish.inventory.hosts[name]
     workers = [worker for worker in wave if worker.host == name]
-    steps = tuple(stop_step(worker) for worker in workers)
+    off = tuple(disable_step(worker) for worker in workers if worker.unit and wish.for_good)
+    steps = (*off, *(stop_step(worker) for worker in workers))
     seen = observe(tools, tools.fleet.remote(name), host, steps)
     found = (
         refusals.foreign(worker, seen[step_id(worker)])

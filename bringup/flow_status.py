@@ -9,7 +9,7 @@ from .core.event import Event
 from .core.reading import Unknown
 from .core.script import Ask, compose, seconds_for, split
 from .core.steps import Run as Action
-from .core.words import HostPath, command, quote
+from .core.words import HostPath, Word, command, quote
 from .edge.pool import each
 from .flow_targets import Target, as_written, head_ask, head_name
 from .flow_types import Tools
@@ -70,7 +70,8 @@ def _last(worker: Worker, lines: int) -> str:
     count = str(lines)
     if worker.contained:
         place = HostPath(worker.last_log)
-        return f"set -- {command((worker.engine, worker.name, count, place))}\n{_KEPT}"
+        kept: tuple[Word, ...] = (worker.engine, worker.name, count, place, worker.unit)
+        return f"set -- {command(kept)}\n{_KEPT}"
     if worker.unit:
         words = ("journalctl", "--no-pager", "--output", "cat", "--lines", count)
         return command((*words, "--unit", worker.unit))
@@ -79,6 +80,8 @@ def _last(worker: Worker, lines: int) -> str:
 
 _KEPT = """
 if "$1" inspect --type container "$2" >/dev/null 2>&1; then "$1" logs --tail "$3" "$2" 2>&1
+elif [ -n "$5" ] && ! systemctl show --property=ActiveState --value "$5" | grep -q ^inactive; then
+  journalctl --no-pager --output cat --lines "$3" --unit "$5"
 elif [ -r "$4" ]; then tail -n "$3" "$4"
 fi
 """

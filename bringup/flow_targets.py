@@ -170,4 +170,5 @@ def words_of(target: Target, worker: Worker | None) -> Mapping[str, str]:
         shared["ETCD_ENDPOINT"] = deployment.services.etcd[0]
     if worker is None:
         return shared
-    return {**shared, "HOST": worker.host, "ROLE": worker.role, "CONTAINER": worker.name}
+    return {**shared, "HOST": worker.host, "ROLE": worker.role, "CONTAINER": worker.name,
+            "UNIT": worker.unit or "UNIT"}  # fmt: skip

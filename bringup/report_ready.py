@@ -114,7 +114,7 @@ def _over(
     rows += [finding_view(finding) for finding in over.findings]
     if over.matches:
         rows.append(diagnosis_view(over.matches, words))
-    elif not over.findings:
+    if over.said or not (over.matches or over.findings):
         rows.append(unknown_view(over.said))
     return [*rows, state_view(state, over)]
 

@@ -189,6 +189,12 @@ def last_words(lines: Iterable[str], count: int = 6) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*errors[-count:], *told[-2:])))
 
 
+def unexplained(found: Iterable[Match], lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the last words of a log where nothing in it names a root cause, else ()."""
+    is_told = any(match.failure.weight > CONSEQUENCE for match in found)
+    return () if is_told else last_words(lines)
+
+
 _TELLING = re.compile(r"error|fatal|cannot|fail|exception|denied|refused|killed", re.IGNORECASE)
 
 

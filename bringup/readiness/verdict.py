@@ -16,7 +16,7 @@ from . import budgets
 from .budgets import Past
 from .cards import ModelCard
 from .engine_log import Phase
-from .failures import CONSEQUENCE, Catalogue, Match, diagnose, last_words
+from .failures import CONSEQUENCE, Catalogue, Match, diagnose, unexplained
 from .stages import WAITS, Stage
 from .watch import State, Watched, role_of
 
@@ -128,7 +128,7 @@ def _ended(seen: Watched) -> str:
 def _over(seen: Watched, terms: Terms, why: str) -> Over:
     case = replace(terms.known.case, signs=frozenset(run_signs(seen)))
     found = diagnose(terms.known.rows, seen.lines, case)
-    said = () if found else last_words(seen.lines)
+    said = unexplained(found, seen.lines)
     return Over(seen.stage, why, seen.worker.key, found, said)
 
 
@@ -170,7 +170,7 @@ def _deployment_over(state: State, terms: Terms) -> Over | None:
     may = terms.seconds.get(state.stage, 60.0)
     if state.stage >= Stage.LISTED and held > may:
         why = f"it {WAITS[state.stage]} for {held:.0f} s, it may take {may:.0f} s"
-        return Over(state.stage, why, "", found, () if found else last_words(fresh))
+        return Over(state.stage, why, "", found, unexplained(found, fresh))
     return None
 
 

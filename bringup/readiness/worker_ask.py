@@ -72,7 +72,26 @@ cat /proc/uptime
 """
 
 
+# Where a unit's script has no container (yet), the unit tells how it is.
+_UNIT_AROUND = r"""
+id=$("$1" ps --all --quiet --filter "name=^$2\$") || exit 70
+if [ -z "$id" ]; then
+  systemctl show --property=LoadState,ActiveState,SubState,Result,NRestarts \
+    --property=ExecMainStatus,ExecMainCode,ExecMainStartTimestampMonotonic "$3" || exit 70
+  cat /proc/uptime
+  exit 0
+fi
+"$1" inspect --format '{{json .State}}' "$2" || exit 70
+restarts=$(systemctl show --property=NRestarts --value "$3")
+config=$("$1" inspect --format '{{index .Config.Labels "bringup.config"}}' "$2")
+echo "${restarts:-0} $config"
+date -u +%s
+"""
+
+
 def _run_text(worker: Worker) -> str:
+    if worker.contained and worker.unit:
+        return f"set -- {command((worker.engine, worker.name, worker.unit))}\n{_UNIT_AROUND}"
     if worker.contained:
         return f"set -- {command((worker.engine, worker.name))}\n{_CONTAINER}"
     if worker.unit:
@@ -82,24 +101,37 @@ def _run_text(worker: Worker) -> str:
 
 def _log_text(worker: Worker, cursor: str) -> str:
     if worker.contained:
-        return f"set -- {command((worker.engine, worker.name, cursor))}\n{_LOGS}"
+        words = (worker.engine, worker.name, cursor, worker.unit)
+        return f"set -- {command(words)}\n{_LOGS}"
     if worker.unit:
-        after = ("--after-cursor", cursor) if cursor else ()
-        more = command(("--show-cursor", *after))
-        return (
-            f"journalctl --no-pager --output cat --unit {quote(worker.unit)} {more} "
-            f"| tail -c {LOG_BYTES}"
-        )
+        return f"set -- {command((worker.unit, cursor))}\n{_JOURNAL}"
     return f"set -- {quote(HostPath(worker.log_file))} {quote(cursor or '-')}\n{_FILE}"
 
 
 # Without a cursor only the latest run counts: what an earlier one said may be mended since.
 _LOGS = rf"""
 since=$3
+if [ -n "$4" ] && [ -z "$("$1" ps --all --quiet --filter "name=^$2\$")" ]; then
+  begun=$(systemctl show --property=InactiveExitTimestamp --value "$4")
+  [ -n "$begun" ] || exit 0
+  journalctl --no-pager --output short-iso-precise --utc --unit "$4" --since "$begun" |
+    sed -n 's/^\([0-9T:-]*\.[0-9]*\)+00:*00 [^ ]* [^ ]*: /\1000Z /p' | tail -c {LOG_BYTES}
+  exit 0
+fi
 began='{{{{.State.StartedAt}}}}'
 [ -n "$since" ] || since=$("$1" inspect --format "$began" "$2" 2>/dev/null) || exit 0
 case $since in 0001-*) exit 0 ;; esac
 "$1" logs --timestamps --since "$since" "$2" 2>&1 | tail -c {LOG_BYTES}
+"""
+
+_JOURNAL = rf"""
+if [ -n "$2" ]; then
+  journalctl --no-pager --output cat --show-cursor --unit "$1" --after-cursor "$2"
+else
+  begun=$(systemctl show --property=InactiveExitTimestamp --value "$1")
+  [ -n "$begun" ] || exit 0
+  journalctl --no-pager --output cat --show-cursor --unit "$1" --since "$begun"
+fi | tail -c {LOG_BYTES}
 """
 
 # A file that is shorter than it was has been started anew.
@@ -127,7 +159,7 @@ def parse_run(worker: Worker, section: Section) -> Reading[Run]:
         return Known(GONE, section.first)
     lines = section.text.splitlines()
     try:
-        if worker.contained:
+        if worker.contained and section.first.startswith("{"):
             return Known(_container(lines), section.first)
         return Known(_unit(lines) if worker.unit else _process(lines), section.first)
     except (ValueError, KeyError, IndexError) as error:
@@ -174,16 +206,18 @@ def _unit(lines: list[str]) -> Run:
     if told.get("LoadState") == "not-found":
         return GONE
     active = told["ActiveState"]
-    status = {"active": "running", "activating": "restarting"}.get(active, "exited")
+    up = "running" if "Config" in told else "starting"  # else it is the script that looks around
+    status = {"active": up, "activating": "restarting"}.get(active, "exited")
     begun = int(told.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
-    if status == "exited" and not begun:
+    is_stopped = active == "inactive" and "Config" not in told  # its container is gone as well
+    if status == "exited" and (is_stopped or not begun):
         return GONE
     killed = told.get("ExecMainCode") == "2"  # CLD_KILLED: the status is a signal
     code = int(told.get("ExecMainStatus") or 0) + (128 if killed else 0)
     uptime = float(lines[-1].split()[0])
     return Run(
         status,
-        exit=None if status == "running" else code,
+        exit=None if status in ("running", "starting") else code,
         oom=told.get("Result") == "oom-kill",
         count=int(told.get("NRestarts") or 0),
         started=told.get("ExecMainStartTimestampMonotonic", ""),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..core.steps import Observation, Run, State, Step
 from ..core.words import HostPath, Word, command, quote
 from ..readiness.stages import Worker
+from . import units
 
 START_S = 180
 STOP_S = 180
@@ -41,8 +42,9 @@ tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null
 _UNIT = r"""
 state=$(systemctl show --property=ActiveState --value "$1") || exit 70
 case $state in
-active | activating | deactivating | reloading) ;;
-*) echo gone; exit 0 ;;
+active | reloading) ;;
+inactive | failed) echo gone; exit 0 ;;
+*) echo "$state"; exit 0 ;;
 esac
 pid=$(systemctl show --property=MainPID --value "$1")
 config=$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | sed -n 's/^BRINGUP_CONFIG=//p')
@@ -84,8 +86,7 @@ def step_id(worker: Worker) -> str:
 
 def _start(worker: Worker) -> tuple[Run, ...]:
     if worker.unit:
-        reload = Run(("systemctl", "daemon-reload"), 60)
-        return (reload, Run(("systemctl", "start", worker.unit), START_S))
+        return (units.reload(), units.start(worker, START_S))
     script = _script(worker, "--start", START_S)
     return (_pull(worker), script) if worker.is_service else (script,)
 
@@ -99,7 +100,7 @@ def _pull(worker: Worker) -> Run:
 def stop_actions(worker: Worker) -> tuple[Run, ...]:
     """Return what stops a worker; the script keeps the container's log and removes it."""
     script = _script(worker, "--stop", STOP_S)
-    return (Run(("systemctl", "stop", worker.unit), STOP_S), script) if worker.unit else (script,)
+    return (units.stop(worker.unit, STOP_S), script) if worker.unit else (script,)
 
 
 def _script(worker: Worker, word: str, seconds: int) -> Run:
@@ -116,23 +117,3 @@ def is_drifted(seen: Observation) -> bool:
 def is_foreign(seen: Observation) -> bool:
     """Whether the name is taken by what bringup did not start, running or not."""
     return seen.found.endswith(f" {FOREIGN}")
-
-
-_STRAYS = r"""
-command -v docker >/dev/null || { echo none; exit 0; }
-names=$(docker ps --all --filter "label=bringup.deployment=$1" --format '{{.Names}}') || exit 70
-[ -n "$names" ] && echo $names || echo none
-"""
-
-_STOP_STRAYS = """
-names=$(docker ps --all --filter "label=bringup.deployment=$1" --format '{{.Names}}') || exit 70
-for name in $names; do docker stop --time 60 "$name" >/dev/null; docker rm "$name" >/dev/null; done
-"""
-
-
-def strays_step(deployment: str) -> Step:
-    """Return the wish that no container of a deployment is on a host."""
-    observe = f"set -- {quote(deployment)}\n{_STRAYS}"
-    stop = Run(("sh", "-c", _STOP_STRAYS, "sh", deployment), STOP_S)
-    title = f"stop what {deployment} left here"
-    return Step("serve:strays", title, observe, "none", (stop,), 20, risk="restarts a service")

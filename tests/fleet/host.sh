@@ -94,11 +94,17 @@ fi
 
 if [ "$INIT" = systemd ]; then
   units=$R/etc/systemd/system
-  rm -rf "$units"/*.wants
   : >"$R/etc/fstab"
-  : >"$R/etc/machine-id"
+  # What is enabled on this host comes back with it; of the machine's own nothing does.
+  if [ ! -e "$units/fleet.target" ]; then
+    rm -rf "$units"/*.wants
+    : >"$R/etc/machine-id"
+  fi
   wants='fleet-sshd.service dbus.service'
   [ -z "$DOCKER" ] || wants="$wants docker.service"
+  for unit in "$units"/multi-user.target.wants/*; do
+    [ ! -L "$unit" ] || wants="$wants ${unit##*/}"
+  done
   printf '[Unit]\nRequires=sysinit.target\nWants=%s\n' "$wants" >"$units/fleet.target"
   printf '[Service]\nRuntimeDirectory=sshd\nExecStart=%s\nKillMode=process\n' "$SSHD" \
     >"$units/fleet-sshd.service"

@@ -55,6 +55,8 @@ class FleetHost:
     link: str
     yard: Yard
     starter: subprocess.Popen[bytes]
+    docker: bool = False
+    init: str = "sh"
     port: int = 22
 
     @property
@@ -125,11 +127,27 @@ class FleetHost:
         self.cut()
         self.end()
 
+    def power_on(self) -> None:
+        """Switch a host on again after `power_off`: its disk stays, nothing else does."""
+        self.mend()
+        groups = [tree / self.yard.prefix / self.name / "cgroup.procs" for tree in _hierarchies()]
+        self.starter = _spawn(
+            self.folder, self.name, self.space, groups, docker=self.docker, init=self.init
+        )
+        self._await(lambda: bool(descendants(self.starter.pid)), "its first process")
+        self.await_sshd()
+        if self.docker:
+            self.await_docker()
+
     def end(self) -> None:
         """End every process of the host."""
+        first = descendants(self.starter.pid)[:1]
         with suppress(ProcessLookupError):
             os.kill(self.starter.pid, signal.SIGKILL)
         self.starter.wait()
+        deadline = time.monotonic() + 30
+        while any(Path(f"/proc/{pid}").exists() for pid in first) and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def await_sshd(self) -> None:
         self._await(lambda: greets(self.address, self.port), "sshd")
@@ -225,7 +243,9 @@ class Yard:
         starter = _spawn(folder, name, space, self._groups(name), docker=docker, init=init)
         with self.known_hosts.open("a") as known:
             known.write(f"{address} {keys.public(folder / 'etc/host_key')}\n")
-        return FleetHost(name, address, folder, self.key, space, link, self, starter)
+        return FleetHost(
+            name, address, folder, self.key, space, link, self, starter, docker=docker, init=init
+        )
 
     def _furnish(self, folder: Path, over: Path | None) -> None:
         for part in ("work", "root", "etc", "data", *(() if over else ("up",))):

@@ -74,6 +74,7 @@ class Docked:
     roles: dict[str, dict[str, Any]] = field(default_factory=dict)
     knobs: dict[str, Any] = field(default_factory=dict)
     services: dict[str, Any] = field(default_factory=dict)
+    in_container: bool = True
 
     @property
     def inventory(self) -> Path:
@@ -100,6 +101,7 @@ class Docked:
             "model": {"served_name": NAME, "path": "/model"},
             "image": image,
             "accept_tcp": True,
+            "in_container": self.in_container,
             "roles": self.roles,
             "services": self.services,
             "knobs": {"gpu_access": "none", "memlock": "65536", "shm": "64m", **self.knobs},
@@ -146,9 +148,9 @@ class Docked:
 
 
 @contextmanager
-def docked(folder: Path, yard: Yard, count: int) -> Iterator[Docked]:
+def docked(folder: Path, yard: Yard, count: int, *, init: str = "sh") -> Iterator[Docked]:
     """Make hosts with docker and the image on each."""
-    with yard.hosts(count, docker=True) as hosts:
+    with yard.hosts(count, docker=True, init=init) as hosts:
         first, *others = hosts
         done = first.exec("docker", "import", "-", TAG, stdin=image_tar())
         image = done.stdout.decode().strip()

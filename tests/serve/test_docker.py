@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.dynamo.processes import until
-from tests.fleet.yard import FleetHost, Yard, _hierarchies, _spawn
+from tests.fleet.yard import FleetHost, Yard
 
 from .docked import NAME, ROOT, Docked, docked
 
@@ -217,13 +217,9 @@ def test_after_a_reboot_the_truth_is_told_and_a_start_mends_it(
 
 
 def reboot(host: FleetHost) -> None:
-    """Switch a host off and on again: its disk stays, nothing else does."""
-    groups = [tree / host.yard.prefix / host.name / "cgroup.procs" for tree in _hierarchies()]
+    """Switch a host off and on again, with its model in place."""
     host.power_off()
-    host.mend()
-    host.starter = _spawn(host.folder, host.name, host.space, groups, docker=True, init="sh")
-    host.await_sshd()
-    host.await_docker()
+    host.power_on()
     host.exec("sh", "-c", "mkdir -p /model && echo '{}' >/model/config.json")
 
 
