@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from ..core.facts import Probe
 from ..core.reading import Known, Reading, Unknown
@@ -81,7 +82,7 @@ def parse_boot(section: Section) -> Reading[Boot]:
     if first(found, "end") != "boot" or "cmdline" not in found:
         return Unknown("no kernel command line", section.first)
     platform = f"{first(found, 'vendor')} {first(found, 'product')}".strip()
-    words = tuple(first(found, "cmdline").split())
+    words = tuple(takewhile(lambda word: word != "--", first(found, "cmdline").split()))
     has_iommu = {"yes": True, "no": False}.get(first(found, "iommu"))
     boot = Boot(words, platform, first(found, "systemd") == "yes", has_iommu)
     return Known(boot, " ".join(words)[:200])

@@ -21,6 +21,7 @@ from bringup.core.masking import mask
         ("link/ether b8:3f:d2:11:22:33", "link/ether 02:00:00:00:00:01"),
         ("<serial>1650924012345</serial>", "<serial>0000000000001</serial>"),
         ("Serial Number   : N/A", None),
+        ("|cmdline\tquiet iommu=pt -- --join 7", "|cmdline\tquiet iommu=pt"),
         ("inet 10.20.30.41/24", "inet 192.0.2.2/24"),
         ("via 10.20.30.1 dev bond0", "via 192.0.2.1 dev bond0"),
         ("127.0.0.1 0.0.0.0 255.255.255.0", None),
