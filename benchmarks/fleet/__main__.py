@@ -1,6 +1,6 @@
-"""Measure bringup, plain ssh, pyinfra and ansible-core side by side on real sshd hosts.
+"""Measure bringup, plain ssh, two libraries, pyinfra and ansible-core side by side on real sshd.
 
-    python -m benchmarks.fleet --hosts 1,10,50,100 --rtt 0,20 --reps 5 --out docs
+    python -m benchmarks.fleet --hosts 1,10,50,100 --rtt 0,20 --reps 5 --time-limit 1800 --out docs
 
 Needs root (network namespaces), openssh-server and iproute2; pip fetches the other tools into
 --work. Writes OUT/benchmarks/fleet.md, a plot for each job and distance, and the runs themselves.
@@ -11,21 +11,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from dataclasses import asdict
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from . import report, work
+from . import schedule, starts, work
+from .goals import Live
 from .hosts import Fleet, fleet
-from .report import Run
-from .rivals import JOBS, Tool, install, tools, versions
+from .report import Run, Skipped
+from .rivals import JOBS, NAMES, Tool, install, tools
+from .schedule import Case
+from .written import Results, read_results, write_results
 
 OLD = 1_000_000_000
 """A time long past, to see that a file was not written again."""
@@ -62,12 +64,11 @@ def one(tool: Tool, job: str, running: Fleet, rtt_ms: float, limit_s: float) -> 
     log = running.folder / f"{tool.name}-{job}.log"
     measure = Path(__file__).with_name("measure.py")
     words = [*running.prefix, sys.executable, str(measure), str(limit_s), str(log)]
-    environment = {**os.environ, "HOME": str(running.folder), **tool.environment}
-    environment.pop("SSH_AUTH_SOCK", None)
     before = running.wire_bytes()
     done = subprocess.run(
-        [*words, *tool.words[job]], check=True, capture_output=True, text=True, env=environment
-    )
+        [*words, *tool.words[job]],
+        check=True, capture_output=True, text=True, env=environment(running, tool),
+    )  # fmt: skip
     said = json.loads(done.stdout)
     fault = f"exit {said['code']}" if said["code"] else fault_of(job, running)
     wire_kb = (running.wire_bytes() - before) / 1000 / len(running.hosts)
@@ -75,97 +76,105 @@ def one(tool: Tool, job: str, running: Fleet, rtt_ms: float, limit_s: float) -> 
                said["peak_mb"], wire_kb, fault)  # fmt: skip
 
 
-def measured(given: argparse.Namespace) -> Iterator[tuple[Run, ...]]:
-    """Yield the runs of one point after the other, smallest fleet first.
-
-    Tools take turns. One that is past its budget at a point sits out its other repetitions; one
-    whose single run took longer than the budget sits out larger fleets.
-    """
-    slow: set[tuple[str, str, int]] = set()
-    for count, rtt_ms in product(given.hosts, given.rtt):
-        with fleet(given.work / "fleet", count, rtt_ms) as running:
-            runs: list[Run] = []
-            for _, job in product(range(given.reps), JOBS):
-                for tool in chosen(running, given):
-                    own = [run for run in runs if (run.tool, run.job) == (tool.name, job)]
-                    if (tool.name, job, count) in slow or sum(r.wall_s for r in own) > given.budget:
-                        continue
-                    runs.append(one(tool, job, running, rtt_ms, given.limit))
-                    print(runs[-1], file=sys.stderr, flush=True)
-        slow |= {
-            (run.tool, run.job, larger)
-            for run in runs
-            if run.wall_s > given.budget
-            for larger in given.hosts
-            if larger > count
-        }
-        yield tuple(runs)
+def environment(running: Fleet, tool: Tool) -> dict[str, str]:
+    """Return the variables of a run: a home of its own, and no agent."""
+    given = {**os.environ, "HOME": str(running.folder), **tool.environment}
+    given.pop("SSH_AUTH_SOCK", None)
+    return given
 
 
-def chosen(running: Fleet, given: argparse.Namespace) -> tuple[Tool, ...]:
-    """Return the tools asked for, all by default."""
-    every = tools(running, given.work)
-    return tuple(tool for tool in every if not given.tools or tool.name in given.tools)
+@dataclass(slots=True)
+class Bench:
+    """One measurement: what is asked for, what was measured, and what there was no time for."""
 
+    given: argparse.Namespace
+    results: Results
+    runs: list[Run] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
 
-def earlier(given: argparse.Namespace) -> list[Run]:
-    """Return the runs that this one is added to."""
-    path = given.out / "benchmarks/fleet-runs.jsonl"
-    if not given.add or not path.exists():
-        return []
-    return [Run(**json.loads(line)) for line in path.read_text().splitlines()]
+    @property
+    def left_s(self) -> float | None:
+        limit: float | None = self.given.time_limit
+        return None if limit is None else limit - (time.monotonic() - self.began)
 
+    def cases(self, places: list[tuple[int, float]]) -> list[Case]:
+        names = self.given.tools or NAMES
+        return [
+            Case(n, rtt_ms, tool, job) for n, rtt_ms in places for tool in names for job in JOBS
+        ]
 
-def write_report(runs: list[Run], given: argparse.Namespace) -> None:
-    """Write the table, the plots and the runs."""
-    folder = given.out / "benchmarks"
-    folder.mkdir(parents=True, exist_ok=True)
-    told = ", ".join(f"{name} {text}" for name, text in versions(given.work).items())
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    cores = len(os.sched_getaffinity(0))
-    command = " ".join(["python -m benchmarks.fleet", *sys.argv[1:]])
-    lines = [
-        f"Made {datetime.now(UTC):%Y-%m-%d} by `{command}` on {cores} cores, Linux"
-        f" {platform.release()}, Python {platform.python_version()}, {told}."
-        f" Load averages at the end: {load}. Medians (least–most); × is how many times what"
-        " bringup took. All hosts run on the same cores.\n"
-    ]
-    for job in JOBS:
-        lines += [f"\n### {report.TITLES[job]}\n\n", report.table(runs, job), "\n"]
-        lines += [report.round_trips(runs, job)]
-        for rtt_ms in sorted({run.rtt_ms for run in runs}):
-            name = f"{job}-rtt{rtt_ms:g}.svg"
-            (folder / name).write_text(report.plot(runs, job, rtt_ms))
-            lines.append(f"\n![{report.TITLES[job]}]({name})\n")
-    faults = [f"- {r.tool}, {r.job}, {r.hosts} hosts: {r.fault}\n" for r in runs if r.fault]
-    lines += ["\n### Runs that failed\n\n", *faults] if faults else []
-    (folder / "fleet.md").write_text("".join(lines))
-    rows = "".join(json.dumps(asdict(run)) + "\n" for run in runs)
-    (folder / "fleet-runs.jsonl").write_text(rows)
+    def measure(self) -> Iterator[None]:
+        """Measure one fleet after the other, smallest first; the rest is planned anew each time."""
+        places = list(product(self.given.hosts, self.given.rtt))
+        for at, place in enumerate(places):
+            plan = schedule.counts(self.cases(places[at:]), self.left_s, self.given.reps, self.runs)
+            here = {case: n for case, n in plan.items() if (case.hosts, case.rtt_ms) == place}
+            self._leave(case for case, count in here.items() if not count)
+            if any(here.values()):
+                self._one_fleet(*place, here)
+            yield
+
+    def _leave(self, cases: Iterator[Case]) -> None:
+        for case in cases:
+            takes = schedule.expected(case, self.runs)
+            left = Skipped(case.tool, case.job, case.hosts, case.rtt_ms, takes)
+            self.results.skipped.append(left)
+
+    def _one_fleet(self, count: int, rtt_ms: float, plan: dict[Case, int]) -> None:
+        """Let tools take turns, as often as each is to run."""
+        in_memory = not self.given.disk
+        with fleet(self.given.work / "fleet", count, rtt_ms, in_memory=in_memory) as running:
+            every = {tool.name: tool for tool in tools(running, self.given.work)}
+            for number in range(max(plan.values())):
+                for case in sorted(case for case, reps in plan.items() if reps > number):
+                    run = one(every[case.tool], case.job, running, rtt_ms, self.given.limit)
+                    print(run, file=sys.stderr, flush=True)
+                    self.runs.append(run)
+                    self.results.runs.append(run)
+            if count in (self.given.hosts[0], self.given.hosts[-1]):
+                self._live(running, every["bringup"], count, rtt_ms)
+
+    def _live(self, running: Fleet, tool: Tool, count: int, rtt_ms: float) -> None:
+        """Time open lines: all tools where there is one host, ours over the whole fleet."""
+        words = [*running.prefix, sys.executable, "-m", "benchmarks.fleet.live"]
+        words += [str(running.folder), *(("--only-ours",) if count > 1 else ())]
+        done = subprocess.run(
+            words, check=True, stdout=subprocess.PIPE, text=True, env=environment(running, tool)
+        )
+        for line in done.stdout.splitlines():
+            said = json.loads(line)
+            self.results.live.append(Live(said["tool"], said["what"], rtt_ms, count, said["ms"]))
+            print(self.results.live[-1], file=sys.stderr, flush=True)
 
 
 def main() -> None:
     """Measure and report."""
+    given = arguments()
+    given.work.mkdir(parents=True, exist_ok=True)
+    install(given.work)
+    results = read_results(given.out) if given.add else Results()
+    results.starts = starts.measured()
+    for _ in Bench(given, results).measure():
+        write_results(results, given.out, given.work)  # a run that is stopped keeps what it has
+
+
+def arguments() -> argparse.Namespace:
+    """Return what is asked for."""
     assert __doc__
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     numbers = {"type": lambda text: [float(word) for word in text.split(",")]}
     parser.add_argument("--hosts", type=lambda t: [int(w) for w in t.split(",")], default=[1, 10])
     parser.add_argument("--rtt", default=[0.0, 20.0], help="round trips in ms", **numbers)
-    parser.add_argument("--reps", type=int, default=3)
-    parser.add_argument("--budget", type=float, default=60, help="seconds of one tool at one point")
+    parser.add_argument("--reps", type=int, default=3, help="most runs of each")
+    parser.add_argument("--time-limit", type=float, help="seconds for all; long runs are left out")
     parser.add_argument("--limit", type=float, default=600, help="most seconds of one run")
     place = Path(tempfile.gettempdir(), "bringup-fleet-benchmark")
     parser.add_argument("--work", type=Path, default=place)
     parser.add_argument("--out", type=Path, default=Path("docs"))
     parser.add_argument("--tools", type=lambda text: text.split(","), help="as bringup,ssh")
+    parser.add_argument("--disk", action="store_true", help="hosts' files on disk, not in memory")
     parser.add_argument("--add", action="store_true", help="add to the runs already in OUT")
-    given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
-    install(given.work)
-    runs = earlier(given)
-    for more in measured(given):
-        runs += more
-        write_report(runs, given)  # a run that is stopped has written what it measured
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import getpass
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -56,8 +55,11 @@ class Fleet:
 
 
 @contextmanager
-def fleet(folder: Path, count: int, rtt_ms: float) -> Iterator[Fleet]:
-    """Run hosts h001, h002, … in a network namespace; needs root. Everything ends with the body."""
+def fleet(folder: Path, count: int, rtt_ms: float, *, in_memory: bool = True) -> Iterator[Fleet]:
+    """Run hosts h001, h002, … in a network namespace; needs root. Everything ends with the body.
+
+    Their files lie in memory unless told otherwise: one disk for all would be what is measured.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     hosts = tuple((f"h{n:03}", f"10.77.1.{n}") for n in range(1, count + 1))
@@ -66,6 +68,8 @@ def fleet(folder: Path, count: int, rtt_ms: float) -> Iterator[Fleet]:
         for space in (ours, theirs):
             _run("ip", "netns", "add", space)
             stack.callback(_run, "ip", "netns", "del", space)
+        if in_memory:
+            stack.enter_context(_memory(folder / "hosts"))
         device = stack.enter_context(_line(ours, theirs, rtt_ms))
         _addresses(ours, theirs, device, hosts)
         _keys(folder, hosts)
@@ -75,6 +79,16 @@ def fleet(folder: Path, count: int, rtt_ms: float) -> Iterator[Fleet]:
         running = Fleet(folder, hosts, prefix, theirs, device)
         _await_all(running)
         yield running
+
+
+@contextmanager
+def _memory(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    _run("mount", "-t", "tmpfs", "none", str(folder))
+    try:
+        yield
+    finally:
+        _run("umount", "-l", str(folder))
 
 
 @contextmanager
@@ -157,17 +171,30 @@ def _sshd(folder: Path, space: str, name: str, address: str) -> Iterator[None]:
         process.wait()
 
 
+# Prints the hosts that say no SSH version in time.
+_AWAIT = """
+import socket, sys, time
+until = time.monotonic() + float(sys.argv[1])
+for address in sys.argv[3:]:
+    while True:
+        try:
+            with socket.create_connection((address, int(sys.argv[2])), 5) as line:
+                if line.recv(4) == b"SSH-":
+                    break
+        except OSError:
+            pass
+        if time.monotonic() > until:
+            sys.exit(f"{address} does not answer")
+        time.sleep(0.05)
+"""
+
+
 def _await_all(running: Fleet) -> None:
-    """Wait until every host logs a client in."""
-    words = [*running.prefix, "ssh", "-F", str(running.folder / "ssh_config")]
-    deadline = time.monotonic() + START_S
-    for _, address in running.hosts:
-        while subprocess.run(
-            [*words, address, "true"], check=False, capture_output=True
-        ).returncode:
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"cannot log in to {address}: see {running.folder}/log")
-            time.sleep(0.1)
+    """Wait until every host answers and the last one logs a client in."""
+    addresses = [address for _, address in running.hosts]
+    words = [*running.prefix, sys.executable, "-c", _AWAIT, str(START_S), str(PORT), *addresses]
+    subprocess.run(words, check=True)
+    _run(*running.prefix, "ssh", "-F", str(running.folder / "ssh_config"), addresses[-1], "true")
 
 
 def _run(*words: str) -> str:

@@ -11,8 +11,8 @@ TITLES = {
     "same": "Deploy, nothing to change",
     "deploy": "First deploy (20 files, 1.4 MB)",
 }
-COLORS = {"bringup": "#0a7d43", "ssh": "#555555", "pyinfra": "#b8860b",
-          "ansible": "#b03030"}  # fmt: skip
+COLORS = {"bringup": "#0a7d43", "ssh": "#555555", "asyncssh": "#3060b0", "fabric": "#8040a0",
+          "pyinfra": "#b8860b", "ansible": "#b03030"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,17 @@ class Run:
     peak_mb: float
     wire_kb: float  # a host, both ways
     fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A run for which there was no time, and the seconds that it would have taken."""
+
+    tool: str
+    job: str
+    hosts: int
+    rtt_ms: float
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,7 @@ HEAD = """
 """
 
 
-def table(runs: Sequence[Run], job: str) -> str:
+def table(runs: Sequence[Run], job: str, skipped: Sequence[Skipped] = ()) -> str:
     """Return one job's table. × is how many times what bringup took."""
     rows = []
     for rtt_ms, hosts in sorted({(run.rtt_ms, run.hosts) for run in runs if run.job == job}):
@@ -71,7 +82,15 @@ def table(runs: Sequence[Run], job: str) -> str:
                      point.spread("cpu_s"), ratios[1], f"{point.middle('peak_mb'):.0f}",
                      f"{point.middle('wire_kb'):.0f}", len(point.runs))  # fmt: skip
             rows.append("| " + " | ".join(map(str, cells)) + " |\n")
+        for left in skipped:
+            if (left.job, left.hosts, left.rtt_ms) == (job, hosts, rtt_ms):
+                told = f"not run, would take about {_about(left.seconds)}"
+                rows.append(f"| {hosts} | {rtt_ms:g} | {left.tool} | {told} | | | | | | 0 |\n")
     return HEAD.lstrip() + "".join(rows)
+
+
+def _about(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
 def _ratio(point: Point, base: Point | None, name: str) -> str:

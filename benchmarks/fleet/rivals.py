@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 from . import work
@@ -14,6 +15,9 @@ PROJECT = Path(__file__).parents[2]
 FORKS = 50
 JOBS = ("facts", "same", "deploy")
 """Gather facts; deploy with nothing to change; first deploy."""
+
+
+NAMES = ("bringup", "ssh", "asyncssh", "fabric", "pyinfra", "ansible")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ def versions(folder: Path) -> dict[str, str]:
         text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
         found[name] = text.split("Version: ")[1].split()[0]
     said = subprocess.run(["ssh", "-V"], check=True, capture_output=True, text=True).stderr
-    return {**found, "ssh": said.split(",")[0]}
+    ours = {name: metadata.version(name) for name in ("paramiko", "fabric", "asyncssh")}
+    return {**found, **ours, "ssh": said.split(",")[0]}
 
 
 def tools(fleet: Fleet, folder: Path) -> tuple[Tool, ...]:
@@ -63,6 +68,8 @@ def tools(fleet: Fleet, folder: Path) -> tuple[Tool, ...]:
     return (
         _bringup(fleet),
         _ssh(fleet, payload),
+        _library("asyncssh", fleet),
+        _library("fabric", fleet),
         _pyinfra(fleet, folder, payload),
         _ansible(fleet, folder, payload),
     )
@@ -74,6 +81,12 @@ def _bringup(fleet: Fleet) -> Tool:
         job: (*start, "facts" if job == "facts" else "deploy", str(fleet.folder)) for job in JOBS
     }
     return Tool("bringup", words, {"PYTHONPATH": str(PROJECT)})
+
+
+def _library(name: str, fleet: Fleet) -> Tool:
+    start = (sys.executable, "-m", "benchmarks.fleet.libraries", name)
+    words = {job: (*start, job, str(fleet.folder)) for job in JOBS}
+    return Tool(name, words, {"PYTHONPATH": str(PROJECT)})
 
 
 SSH_FACTS = """#!/bin/sh
@@ -120,6 +133,7 @@ hosts = [(name, {{"ssh_hostname": address, "ssh_port": {port}, "ssh_user": user,
     (line.rstrip("\\n").split("\\t") for line in open("{folder}/hosts.tsv"))]
 """
 PYINFRA_DEPLOY = """
+from importlib import metadata
 from pathlib import Path
 from pyinfra import host
 from pyinfra.operations import files
