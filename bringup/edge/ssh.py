@@ -1,6 +1,6 @@
 """Hosts over SSH: a fleet owns every connection, a remote acts on one host (core.remote).
 
-What is loaded here is light; paramiko comes with the first connection.
+What is loaded here is light; paramiko comes with the first remote.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import Interrupted, ToolError, Unreachable, UsageError
 from ..core.host import Host
 from ..core.remote import Result, Traffic, Trusted
-from . import hostscripts
+from . import hostscripts, ssh_library
 from .actions import Call, ScriptedRemote, Session
 from .hostscripts import Shipment
 from .output import Output
@@ -124,6 +124,7 @@ class SshRemote(ScriptedRemote):
 
     def __init__(self, fleet: SshFleet, host: Host) -> None:
         super().__init__(host)
+        ssh_library.load()
         self._fleet = fleet
         self._opening = threading.Lock()
         self._line: Line | None = None

@@ -214,3 +214,23 @@ def test_every_verb_is_a_click_command() -> None:
     group = cli.group()
     assert isinstance(group, click.Group)
     assert set(group.commands) == set(VERBS)
+
+
+def test_a_remote_loads_no_invoke() -> None:
+    found = modules_after(
+        "from bringup.core.host import Host, Login\n"
+        "from bringup.edge.ssh import SshFleet\n"
+        "SshFleet({'h': Host('h', Login('h'))}).remote('h')\n"
+        "import bringup.edge.ssh_lines"
+    )
+    assert "paramiko" in found
+    assert not {"invoke", "fabric", "asyncio", "unittest"} & set(found)
+
+
+def test_fabric_loads_after_a_remote() -> None:
+    modules_after(
+        "from bringup.core.host import Host, Login\n"
+        "from bringup.edge.ssh import SshFleet\n"
+        "SshFleet({'h': Host('h', Login('h'))}).remote('h')\n"
+        "import bringup.edge.ssh_connection, invoke, fabric"
+    )
