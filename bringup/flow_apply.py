@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from .core.host import Host
 from .core.plan import Plan, Planned
 from .core.receipt import Outcome, Receipt
 from .core.remote import Reader, Remote
-from .core.script import Answer, Ask, Section, compose, seconds_for, split
+from .core.script import Ask, compose, seconds_for, split
 from .core.steps import Observation, Push, Run, State, Step, Write, observed
 from .core.words import HostPath, shown
 from .steps import together
@@ -33,25 +33,45 @@ def observe(
 
     A second trip asks, each by itself, for what the shared look could not tell.
     """
-    wishes = {step.id: step for step in steps}
-    shared, others = together.apart(wishes.values())
-    answer = _asked(tools, reader, host, (*together.asks(shared), *(s.ask for s in others)))
-    found = together.sections(shared, answer) | {step.id: answer[step.id] for step in others}
-    left = [step.ask for step in shared if step.id not in found]
-    found |= _asked(tools, reader, host, left).sections
-    return {
-        name: observed(wish, found.get(name, Section(name, None, "")))
-        for name, wish in wishes.items()
-    }
+    look = _Look.at(tools, host, steps)
+    said = reader.read(look.script, seconds=look.seconds).stdout if look.asks else ""
+    return look.seen(tools, reader, host, said)
 
 
-def _asked(tools: Tools, reader: Reader, host: Host, asks: Sequence[Ask]) -> Answer:
-    """Return the answer to some questions, in one trip; nothing is asked for nothing."""
-    if not asks:
-        return Answer({}, complete=True)
-    nonce = tools.nonce()
-    script = compose(asks, nonce=nonce, root=host.root)
-    return split(reader.read(script, seconds=seconds_for(asks)).stdout, nonce=nonce)
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A look at steps: files share a section, others have their own."""
+
+    wishes: dict[str, Step]
+    shared: tuple[Step, ...]
+    others: tuple[Step, ...]
+    asks: tuple[Ask, ...]
+    script: str
+    nonce: str
+
+    @classmethod
+    def at(cls, tools: Tools, host: Host, steps: Iterable[Step]) -> _Look:
+        wishes, nonce = {step.id: step for step in steps}, tools.nonce()
+        shared, others = together.apart(wishes.values())
+        asks = (*together.asks(shared), *(step.ask for step in others))
+        return cls(wishes, shared, others, asks, compose(asks, nonce=nonce, root=host.root), nonce)
+
+    @property
+    def seconds(self) -> float:
+        return seconds_for(self.asks)
+
+    def seen(self, tools: Tools, reader: Reader, host: Host, said: str) -> dict[str, Observation]:
+        """Return what an answer tells of each step; ask again for what it could not tell."""
+        answer = split(said, nonce=self.nonce)
+        found = together.sections(self.shared, answer)
+        found |= {step.id: answer[step.id] for step in self.others}
+        left = [step.ask for step in self.shared if step.id not in found]
+        if left:
+            nonce = tools.nonce()
+            script = compose(left, nonce=nonce, root=host.root)
+            again = split(reader.read(script, seconds=seconds_for(left)).stdout, nonce=nonce)
+            found |= {ask.name: again[ask.name] for ask in left}
+        return {name: observed(wish, found[name]) for name, wish in self.wishes.items()}
 
 
 def apply(tools: Tools, host: Host, plan: Plan) -> tuple[Receipt, str, ToolError | None]:
@@ -63,7 +83,7 @@ def apply(tools: Tools, host: Host, plan: Plan) -> tuple[Receipt, str, ToolError
     remote = tools.fleet.remote(host.name)
     receipt = receipts.blank(plan, operator=tools.operator, began=tools.moment())
     error: ToolError | None = None
-    with remote.lock(f"{tools.operator} since {receipt.began}: applying plan {plan.digest[:19]}"):
+    with remote.lock(f"{tools.operator} since {receipt.began}: applying plan {receipt.plan[:19]}"):
         for batch in batches(plan.changes):
             receipt, error = _batch(tools, remote, host, batch, receipt)
             if error:
@@ -96,32 +116,35 @@ def _batch(
     error = _attempt(tools, remote, host, [planned.step for planned in batch])
     outcome = Outcome.FAILED if error else Outcome.CHANGED
     tail = error.said if error else ""
-    for planned in batch:
-        spent = time.monotonic() - began
-        receipt = receipts.mark(receipt, planned.step.id, outcome, seconds=spent, tail=tail)
-    return receipt, error
+    ids = {planned.step.id for planned in batch}
+    spent = time.monotonic() - began
+    return receipts.mark(receipt, ids, outcome, seconds=spent, tail=tail), error
 
 
 def _attempt(tools: Tools, remote: Remote, host: Host, steps: list[Step]) -> ToolError | None:
     """Act and look again; return what went wrong, with host and step filled in."""
     try:
-        _act(tools, remote, host, steps)
-        _verify(steps, observe(tools, remote, host, steps))
+        _verify(steps, _act(tools, remote, host, steps))
     except ToolError as error:
         return error.at(host=host.name, step=steps[0].title)
     return None
 
 
-def _act(tools: Tools, remote: Remote, host: Host, steps: list[Step]) -> None:
+def _act(tools: Tools, remote: Remote, host: Host, steps: list[Step]) -> dict[str, Observation]:
+    """Act and return how the host stands then; files are looked at in the trip that writes them."""
     writes = tuple(a for step in steps for a in step.actions if isinstance(a, Write))
-    if writes:
-        remote.write(writes)
+    if len(writes) == sum(len(step.actions) for step in steps):
+        look = _Look.at(tools, host, steps)
+        said = remote.write(writes, then=look.script, seconds=look.seconds).stdout
+        return look.seen(tools, remote, host, said)
+    remote.write(writes)
     for step in steps:
         for action in step.actions:
             if isinstance(action, Run):
                 _run(tools, remote, host, step, action)
             elif isinstance(action, Push):
                 remote.push(action)
+    return observe(tools, remote, host, steps)
 
 
 def _run(tools: Tools, remote: Remote, host: Host, step: Step, action: Run) -> None:

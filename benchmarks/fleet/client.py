@@ -78,6 +78,8 @@ def main(job: str, folder: Path) -> None:
     """Do one job on all hosts and end with 1 where it failed on any."""
     fleet_hosts = hosts(folder)
     options = SshOptions(known_hosts=folder / "known_hosts", use_ssh_config=False)
+    if job != "facts":
+        work.read_payload(folder.parent / "payload")
     act = facts if job == "facts" else deploy(folder)
     with SshFleet(fleet_hosts, options) as fleet:
         tools = Tools(

@@ -101,6 +101,8 @@ def by_fabric(job: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     tool, job, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    if job != "facts":
+        work.read_payload(folder.parent / "payload")
     if tool == "fabric":
         by_fabric(job, folder)
     else:

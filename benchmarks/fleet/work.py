@@ -46,8 +46,20 @@ def facts_script() -> str:
 
 @cache
 def files() -> dict[str, bytes]:
-    """Return the files that are the same on all hosts; half of their bytes compress well."""
-    return {f"file{n:02}.bin": _content(n, size) for n, size in enumerate(SIZES)}
+    """Return the files that are the same on all hosts; half of their bytes compress well.
+
+    A tool that is measured calls `read_payload` before, so that it reads and does not make them.
+    """
+    return _READ or {f"file{n:02}.bin": _content(n, size) for n, size in enumerate(SIZES)}
+
+
+_READ: dict[str, bytes] = {}
+
+
+def read_payload(folder: Path) -> None:
+    """Take the files from where `write_payload` left them."""
+    _READ.update((path.name, path.read_bytes()) for path in sorted((folder / "files").iterdir()))
+    files()
 
 
 def _content(number: int, size: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -76,11 +77,13 @@ def _kept(planned: Planned) -> str | None:
     return planned.observation.detail if keeps else None
 
 
-def mark(receipt: Receipt, id: str, outcome: Outcome, *, seconds: float, tail: str = "") -> Receipt:  # noqa: A002
-    """Return the receipt with one step's end filled in."""
+def mark(
+    receipt: Receipt, ids: Collection[str], outcome: Outcome, *, seconds: float, tail: str = ""
+) -> Receipt:
+    """Return the receipt with the end of some steps filled in."""
     steps = tuple(
         replace(done, outcome=outcome, seconds=round(seconds, 2), tail=tail)
-        if done.id == id
+        if done.id in ids
         else done
         for done in receipt.steps
     )

@@ -42,8 +42,12 @@ class Remote(Reader, Protocol):
         """Run one command; its exit code is data. Lines may be followed as they come."""
         ...
 
-    def write(self, files: tuple[Write, ...]) -> None:
-        """Write files atomically, all in one streamed trip; raises CommandFailed."""
+    def write(self, files: tuple[Write, ...], *, then: str = "", seconds: float = 0.0) -> Result:
+        """Write files atomically, all in one streamed trip; raises CommandFailed.
+
+        `then` is a script that only reads; it runs behind the writing, in the same trip, and what
+        it says is returned. `seconds` is its limit.
+        """
         ...
 
     def push(self, action: Push, *, on_bytes: Callable[[int], None] | None = None) -> None:

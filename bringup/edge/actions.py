@@ -117,23 +117,27 @@ class ScriptedRemote(ABC):
         script = hostscripts.run_script(action, root=self.host.root)
         return self._perform(Call(script, action.seconds, pieces, size, on_line))
 
-    def write(self, files: tuple[Write, ...]) -> None:
+    def write(self, files: tuple[Write, ...], *, then: str = "", seconds: float = 0.0) -> Result:
         """Write files atomically in one trip: each is old or new, whatever happens.
 
-        Raises CommandFailed where a folder cannot be written, the disk is full, an owner does
-        not exist, or a link or folder stands in the place of a file.
+        A script `then` runs behind it and only reads; what it says is returned. Raises
+        CommandFailed where a folder cannot be written, the disk is full, an owner does not exist,
+        or a link or folder stands in the place of a file.
         """
         if not files:
-            return
+            return self.read(then, seconds=seconds) if then else Result(0, "")
         self._see_lock()
         for file in files:
             check_target(file.path.path)
         trip = host_files.trip(files)
-        script = host_files.write_script(trip, root=self.host.root, nonce=secrets.token_hex(6))
+        script = host_files.write_script(
+            trip, root=self.host.root, nonce=secrets.token_hex(6), then=then
+        )
         stream, size = host_files.tar_of(trip), host_files.tar_size(trip)
-        result = self._perform(Call(script, WRITE_S, stream, size))
+        result = self._perform(Call(script, WRITE_S + seconds, stream, size))
         if result.exit != 0:
             raise failures.of_write(self.host.name, files, result)
+        return result
 
     def push(self, action: Push, *, on_bytes: Callable[[int], None] | None = None) -> None:
         """Stream an archive, check its sum on the host, unpack it and swap it in by rename.

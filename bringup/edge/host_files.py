@@ -152,11 +152,14 @@ def _name(file: Write) -> str:
     return file.path.path.rpartition("/")[2]
 
 
-def write_script(groups: tuple[Group, ...], *, root: str, nonce: str) -> str:
-    """Return the script that takes `tar_of(groups)` on stdin and puts each file in its place."""
+def write_script(groups: tuple[Group, ...], *, root: str, nonce: str, then: str = "") -> str:
+    """Return the script that takes `tar_of(groups)` on stdin and puts each file in its place.
+
+    Where all went well, the script `then` follows.
+    """
     calls = [_call(number, group) for number, group in enumerate(groups)]
     lists = f"first_group() {{\n{calls[0]}\n}}\ngroups() {{\n" + "\n".join(calls) + "\n}\n"
-    return f"{root_line(root)}N={nonce}\n{FILES}{lists}{_WRITE}"
+    return f"{root_line(root)}N={nonce}\n{FILES}{lists}{_WRITE}set +u\n{then}"
 
 
 def _call(number: int, group: Group) -> str:

@@ -125,7 +125,8 @@ carry_out() {
   code=$?
   trap '' HUP INT TERM
   undo "$@"
-  exit "$code"
+  [ "$code" = 0 ] || exit "$code"
+  trap - HUP INT TERM PIPE
 }
 """
 """Helpers of the scripts that change files: R is the root's prefix, N a nonce of this run."""

@@ -61,7 +61,11 @@ def exchange(channel: paramiko.Channel, talk: Talk, began: float) -> Result:
     """Follow a command to its end. Raises Lost, and Unreachable when it does not end in time."""
     with closing(channel):
         _feed(channel, talk)
-        code = _collect(channel, talk, began + talk.seconds + GRACE_S)
+        try:
+            code = _collect(channel, talk, began + talk.seconds + GRACE_S)
+        except (OSError, EOFError, paramiko.SSHException) as error:  # reading opens the window
+            said = talk.out.total + talk.error.total
+            raise Lost(str(error) or "the line closed", said) from error
     talk.out.end()
     talk.error.end()
     return Result(code, talk.out.text(), talk.error.text(), time.monotonic() - began)

@@ -21,6 +21,10 @@ SLICE_S = 0.1
 """How soon a wait notices that the run was stopped."""
 
 
+READ_AHEAD = 16 * 1024
+"""Bytes read at once where paramiko asks for fewer."""
+
+
 class ByteStream(Protocol):
     """What paramiko needs of a socket: a TCP socket, a forwarded channel, a proxy command."""
 
@@ -48,9 +52,17 @@ class MeteredStream:
         self.received = 0
         self.heard_at = time.monotonic()
         self.trouble = ""
+        self._ahead = memoryview(b"")
         self._closed = False  # read by paramiko when it waits for its thread to end
 
     def recv(self, size: int) -> bytes:
+        """Return at most `size` bytes; paramiko takes a packet in pieces."""
+        if not self._ahead:
+            self._ahead = memoryview(self._read(max(size, READ_AHEAD)))
+        piece, self._ahead = bytes(self._ahead[:size]), self._ahead[size:]
+        return piece
+
+    def _read(self, size: int) -> bytes:
         try:
             data = self._stream.recv(size)
         except OSError as error:

@@ -65,7 +65,7 @@ class Here:
             reader.join()
         return Result(code, "".join(out), "".join(error), time.monotonic() - began)
 
-    def write(self, files: tuple[Write, ...]) -> None:
+    def write(self, files: tuple[Write, ...], *, then: str = "", seconds: float = 0.0) -> Result:
         for file in files:
             self.sent += len(file.content)
             path = Path(self.root + file.path.path)
@@ -73,6 +73,7 @@ class Here:
             staged = path.with_name(path.name + ".new")
             staged.write_bytes(file.content)
             staged.replace(path)
+        return self.read(then, seconds=seconds) if then else Result(0, "")
 
     def push(self, action: Push, *, on_bytes: Callable[[int], None] | None = None) -> None:
         raise NotImplementedError
