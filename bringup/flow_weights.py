@@ -135,7 +135,9 @@ def plan_sync(tools: Tools, wish: Wish) -> SyncPlan:
     plans: dict[str, HostPlan] = {}
     for place in targets:
         there = folders[place.name]
-        found = difference(files, folder, there, replace=wish.replace, sums=have.get(place.name))
+        found = difference(
+            files, folder, there, replace=wish.replace, sums=have.get(place.name), want=sums
+        )
         plan = host_plan(place.host.name, there, found, way)
         lacks = _lacks(source, folder, there) if plan.is_change and way in BETWEEN else ""
         plans[place.host.name] = dataclasses.replace(plan, trouble=plan.trouble or lacks)

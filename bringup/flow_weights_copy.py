@@ -97,10 +97,8 @@ class Errand:
                 return
             self.told = int(share * 50), now
         rate = self.sent / max(0.1, now - self.began)
-        left = (
-            f", {duration((self.total - done) / rate)} left" if rate and done < self.total else ""
-        )
-        text = f"{size(done)} of {size(self.total)} from {source}, {size(rate)}/s{left}"
+        pace = f", {size(rate)}/s, {duration((self.total - done) / rate)} left" if rate else ""
+        text = f"{size(done)} of {size(self.total)} from {source}{pace if share < 1 else ''}"
         self.listen(Event(self.host.name, "copy", text, min(share, 1.0)))
 
     def say(self, text: str) -> None:

@@ -60,7 +60,8 @@ def copy(tools: Tools, plan: SyncPlan) -> dict[str, Copied]:
                 raise outcome.error
             elif outcome.value is not None:
                 done[outcome.item] = outcome.value
-            tools.listen(Event(outcome.item, "copy", "done", 1.0, is_end=True))
+            text = "done" if outcome.error is None else str(outcome.error)
+            tools.listen(Event(outcome.item, "copy", text, is_end=True))
     return done
 
 

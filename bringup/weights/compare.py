@@ -117,14 +117,16 @@ def difference(
     *,
     replace: bool = False,
     sums: Mapping[str, str] | None = None,
+    want: Mapping[str, str] | None = None,
 ) -> Difference:
     """Compare a host's folder with the files it is to hold.
 
-    `sums` are SHA-256 of the host's files where they were computed. Nothing is mixed: where the
+    `sums` are SHA-256 of the host's files where they were computed, `want` those that they are to
+    have. Nothing is mixed: where the
     host holds another model or revision, that is the refusal; `replace` overrules it.
     """
     every = tuple(files)
-    standings = {file.name: _standing(file, target, sums or {}) for file in every}
+    standings = {file.name: _standing(file, target, sums or {}, want or {}) for file in every}
     wrong = tuple((f, w) for f in every if (w := standings[f.name]) and w != MISSING)
     missing = tuple(f for f in every if standings[f.name] == MISSING)
     names, keys = set(standings), {file.key for file in every}
@@ -139,7 +141,7 @@ def difference(
 MISSING = "is missing"
 
 
-def _standing(file: File, target: Folder, sums: Mapping[str, str]) -> str:
+def _standing(file: File, target: Folder, sums: Mapping[str, str], known: Mapping[str, str]) -> str:
     """Return "" where the host's file is the source's, else what is wrong with it."""
     there = target.files.get(file.name)
     if there is None:
@@ -151,7 +153,7 @@ def _standing(file: File, target: Folder, sums: Mapping[str, str]) -> str:
         return "" if there.sum == file.sum else "has other bytes"
     if there.sample != file.sample:
         return fault_of(there) or "has other bytes"
-    have, want = sums.get(file.name, ""), file.sum or file.told
+    have, want = sums.get(file.name, ""), known.get(file.name, "")
     if have and want and have != want:
         return f"has the SHA-256 {have[:12]}…, not {want[:12]}…"
     return ""

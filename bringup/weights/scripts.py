@@ -231,7 +231,7 @@ _DIAL = rf"""
 exec ssh -F /dev/null -T -l "$2" -p "$4" -i "$1/key" -o IdentitiesOnly=yes \
   -o IdentityAgent=none -o BatchMode=yes -o "UserKnownHostsFile=$1/known" \
   -o GlobalKnownHostsFile=/dev/null -o HostKeyAlias=station -o StrictHostKeyChecking=yes \
-  -o LogLevel=ERROR -o ConnectTimeout=8 -o ServerAliveInterval=10 -o ServerAliveCountMax=3 \
+  -o LogLevel=ERROR -o ConnectTimeout=6 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 \
   -o "Ciphers={_CIPHERS}" -o Compression=no -o ControlPath=none "$3" "$5 $6"
 """
 

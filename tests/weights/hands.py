@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,7 +36,20 @@ class Hall:
     fleet: SshFleet
     hosts: dict[str, FleetHost]
     events: list[Event] = field(default_factory=list)
-    saw: threading.Event = field(default_factory=threading.Event)
+    at_share: float = 2.0
+    then: Callable[[], object] = lambda: None
+    _armed: threading.Lock = field(default_factory=threading.Lock)
+
+    def listen(self, event: Event) -> None:
+        """Keep an event; do what is to be done once a copy has come so far."""
+        self.events.append(event)
+        far = event.stage == "copy" and (event.share or 0) >= self.at_share and not event.is_end
+        if far and self._armed.acquire(blocking=False):
+            threading.Thread(target=self.then, daemon=True).start()
+
+    def when(self, share: float, then: Callable[[], object]) -> None:
+        """Do something in a thread of its own when any host's copy has come so far."""
+        self.at_share, self.then = share, then
 
     def place(self, host: FleetHost, path: str = PATH) -> Place:
         return Place(host.host(), path, self.fleet.remote(host.name))
@@ -45,18 +58,17 @@ class Hall:
         return "\n".join(f"{event.host} {event.stage} {event.text}" for event in self.events)
 
     def sync(
-        self,
-        source: FleetHost | Place,
-        targets: Sequence[FleetHost],
-        *,
-        terms: Terms = Terms(),  # noqa: B008
-        **more: object,
-    ) -> tuple[SyncPlan, dict[str, Copied]]:
-        place = source if isinstance(source, Place) else self.place(source)
-        wish = Wish(tuple(map(self.place, targets)), place, terms=terms)
+        self, source: FleetHost | Place, targets: Sequence[FleetHost | Place],
+        *, terms: Terms = Terms(), **more: object,  # noqa: B008
+    ) -> tuple[SyncPlan, dict[str, Copied]]:  # fmt: skip
+        """Plan and copy, as the verb does."""
+        wish = Wish(tuple(map(self._placed, targets)), self._placed(source), terms=terms)
         wish = replace(wish, **more)  # type: ignore[arg-type]
         plan = plan_sync(self.tools, wish)
         return plan, copy(self.tools, plan)
+
+    def _placed(self, one: FleetHost | Place) -> Place:
+        return one if isinstance(one, Place) else self.place(one)
 
 
 @contextmanager
@@ -70,7 +82,7 @@ def hall(yard: Yard, hosts: Sequence[FleetHost], tmp_path: Path) -> Iterator[Hal
             "0",
         )  # fmt: skip
         one = Hall(tools, fleet, {host.name: host for host in hosts})
-        one.tools = replace(tools, listen=one.events.append)
+        one.tools = replace(tools, listen=one.listen)
         yield one
 
 
@@ -78,7 +90,7 @@ def put(host: FleetHost, folder: Path, path: str = PATH) -> None:
     """Put a folder of this machine onto a host, past SSH."""
     packed = subprocess.run(["tar", "-C", str(folder), "-cf", "-", "."], check=True,
                             capture_output=True).stdout  # fmt: skip
-    host.exec("sh", "-c", f"mkdir -p {path} && tar -xf - -C {path}", stdin=packed)
+    host.exec("sh", "-c", f"mkdir -p {path} && tar --no-same-owner -xf - -C {path}", stdin=packed)
 
 
 def sums(host: FleetHost, path: str = PATH) -> str:
