@@ -14,12 +14,12 @@ from .edge.actions import ScriptedRemote
 from .edge.pool import each
 from .edge.site import site_of
 from .flow_types import Tools
-from .flow_weights_copy import Terms
+from .flow_weights_errand import Terms
 from .flow_weights_sums import sums_of
 from .weights.compare import difference, faults_of, total_fault, wanted
 from .weights.folder import File, Folder, Seat
 from .weights.look import NAME, look_ask, parse_look
-from .weights.plan import BETWEEN, HostPlan, Way, host_plan, seconds_for
+from .weights.plan import BETWEEN, HostPlan, Way, host_plan, seconds_for, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,16 @@ def look_at(
             raise outcome.error
         elif outcome.value is not None:
             folders[outcome.item.name] = outcome.value
-        tools.listen(Event(outcome.item.host.name, "look", outcome.item.path, is_end=True))
+        text = told(outcome.value) if outcome.value else str(outcome.error)
+        tools.listen(Event(outcome.item.host.name, "look", text, is_end=True))
     return folders, errors
+
+
+def told(folder: Folder) -> str:
+    """Return in words what a look found."""
+    if folder.seat is not Seat.FOLDER:
+        return f"{folder.path} {folder.why}"
+    return f"{folder.path}: {len(folder.weights)} weight files, {size(folder.weight_bytes)}"
 
 
 def plan_sync(tools: Tools, wish: Wish) -> SyncPlan:

@@ -10,99 +10,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .core.errors import CommandFailed, ToolError, VerifyFailed
-from .core.event import Event, Listen
-from .core.host import Host
+from .core.errors import CommandFailed, Interrupted, ToolError, VerifyFailed
 from .core.remote import Result
 from .core.words import Word
-from .edge.actions import ScriptedRemote
 from .edge.host_files import CHUNK
 from .edge.pool import each
+from .flow_weights_errand import Errand, Terms
 from .flow_weights_market import Market
 from .flow_weights_station import Keys, Station, carried, open_station
 from .weights import scripts
 from .weights.folder import File
-from .weights.plan import BETWEEN, HostPlan, Way, duration, size
+from .weights.plan import BETWEEN, Way
 
 TRIES = 4
 """Times in a row that a file is asked for without a byte coming."""
 
 AWAY = re.compile(r"refused|timed out|No route|unreachable|closed by|reset by", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How a copy is to be made. `rate` in bytes a second for each receiving host, 0: no limit."""
-
-    streams: int = 4
-    rate: int = 0
-    port: int = 0
-    carried: bool = False  # all through this controller
-    relay: bool = True
-    reopens: int = 6  # of a host's line in a row, without a byte in between
-
-    @property
-    def rate_of_stream(self) -> int:
-        return max(1, self.rate // self.streams) if self.rate else 0
-
-
-@dataclass(slots=True)
-class Errand:
-    """One host's copy: what it lacks, what has come. Shared by the threads of its streams."""
-
-    plan: HostPlan
-    host: Host
-    remote: ScriptedRemote
-    listen: Listen
-    pending: list[File]
-    numbers: dict[str, int]  # of each file in the lists of stations
-    place: str  # folder of the source, for what is mounted or sent from here
-    parts: dict[str, int]  # bytes of unfinished files by key
-    came: dict[str, int] = field(default_factory=dict)  # bytes of each file that are there
-    began_with: dict[str, int] = field(default_factory=dict)
-    by: dict[str, int] = field(default_factory=dict)  # bytes by who sent them
-    tries: dict[str, int] = field(default_factory=dict)
-    through: dict[str, int] = field(default_factory=dict)  # port of the carrying tunnel by source
-    error: ToolError | None = None
-    began: float = field(default_factory=time.monotonic)
-    told: tuple[int, float] = (-1, 0.0)
-    tunnels: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
-    guard: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def total(self) -> int:
-        return sum(file.size for file in self.plan.difference.files)
-
-    @property
-    def sent(self) -> int:
-        return sum(at - self.began_with.get(key, at) for key, at in self.came.items())
-
-    def reached(self, file: File, at: int, source: str) -> None:
-        """Take note how far a file is; tell it every fiftieth of the way, and each half minute."""
-        with self.guard:
-            first = self.began_with.setdefault(file.key, at)
-            more = at - self.came.get(file.key, first)
-            self.came[file.key] = at
-            if more > 0:
-                self.by[source] = self.by.get(source, 0) + more
-                self.tries[file.name] = 0
-        self._tell(source)
-
-    def _tell(self, source: str) -> None:
-        done, now = sum(self.came.values()), time.monotonic()
-        share = done / self.total if self.total else 1.0
-        with self.guard:
-            step, at = self.told
-            if int(share * 50) == step and now - at < 30:
-                return
-            self.told = int(share * 50), now
-        rate = self.sent / max(0.1, now - self.began)
-        pace = f", {size(rate)}/s, {duration((self.total - done) / rate)} left" if rate else ""
-        text = f"{size(done)} of {size(self.total)} from {source}{pace if share < 1 else ''}"
-        self.listen(Event(self.host.name, "copy", text, min(share, 1.0)))
-
-    def say(self, text: str) -> None:
-        self.listen(Event(self.host.name, "copy", text))
 
 
 @dataclass(slots=True)
@@ -116,6 +39,7 @@ class Copier:
     keys: Keys
     market: Market
     stations: list[Station]  # all that are open, to be ended with the run
+    over: threading.Event = field(default_factory=threading.Event)  # the run ends
 
     def attempt(self, errand: Errand) -> None:
         """Fetch all that is pending on one host, under its lock.
@@ -143,7 +67,7 @@ class Copier:
     @contextlib.contextmanager
     def _station(self, errand: Errand) -> Iterator[Station | None]:
         """Give a host its keys, and let it hand on what it has, for as long as the run lasts."""
-        if self.way not in BETWEEN:
+        if self.way not in BETWEEN or errand.sees_it:
             yield None
             return
         station = open_station(
@@ -216,7 +140,7 @@ class Copier:
 
     def _own(self, errand: Errand, file: File) -> None:
         """Fetch one file from the host's own mount, or from this controller."""
-        if self.way is Way.MOUNTED:
+        if errand.sees_it:
             words = scripts.from_mount(errand.place, file.name)
             result = self._fetch(errand, file, words, errand.place)
         else:
@@ -234,7 +158,7 @@ class Copier:
         )  # fmt: skip
         result = errand.remote.stream(
             run, _pieces(path, at), max(0, file.size - at),
-            on_line=lambda line: _follow(errand, file, line, "here"),
+            on_line=lambda line: errand.follow(file, line, "here"),
         )  # fmt: skip
         return self._judged(errand, file, result, "here")
 
@@ -243,11 +167,13 @@ class Copier:
             errand.plan.path, file, words,
             rate=self.terms.rate_of_stream, sum_=self.sums.get(file.name, ""),
         )  # fmt: skip
-        result = errand.remote.run(run, on_line=lambda line: _follow(errand, file, line, source))
+        result = errand.remote.run(run, on_line=lambda line: errand.follow(file, line, source))
         return self._judged(errand, file, result, source)
 
     def _judged(self, errand: Errand, file: File, result: Result, source: str) -> Result:
         """Return a result that may be tried again; raise what ends the host's copy."""
+        if result.exit != 0 and self.over.is_set():
+            raise Interrupted("cannot finish: the run was stopped", host=errand.host.name)
         if result.exit == scripts.FULL:
             raise _cannot_write(errand, file, result)
         if result.exit == scripts.OTHER:
@@ -284,12 +210,6 @@ class Copier:
 def last_words(result: Result) -> str:
     """Return what a fetch said of its trouble: the last lines of its standard error."""
     return "\n".join((result.stderr or result.stdout).strip().splitlines()[-3:])
-
-
-def _follow(errand: Errand, file: File, line: str, source: str) -> None:
-    word, _, number = line.strip().partition(" ")
-    if word == "at" and number.isdecimal():
-        errand.reached(file, int(number), source)
 
 
 def _pieces(path: Path, at: int) -> Iterator[bytes]:

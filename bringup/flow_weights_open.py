@@ -14,7 +14,7 @@ from .edge.local import LocalRemote
 from .flow_bundle_open import HERE, deployment_of, hosts_at, spot
 from .flow_types import Tools
 from .flow_weights import Place, Wish
-from .flow_weights_copy import Terms
+from .flow_weights_errand import Terms
 from .flow_weights_sums import read_sums
 
 
@@ -35,7 +35,13 @@ def _places(word: str, known: Inventory, tools: Tools) -> Iterator[Place]:
 
 
 def targets_of(
-    to: tuple[str, ...], deployment: str, hosts: tuple[str, ...], known: Inventory, tools: Tools
+    to: tuple[str, ...],
+    deployment: str,
+    hosts: tuple[str, ...],
+    known: Inventory,
+    tools: Tools,
+    *,
+    draft: bool = False,
 ) -> tuple[Place, ...]:
     """Return where weights are to be: the words of --to, or the hosts of a deployment.
 
@@ -53,7 +59,10 @@ def targets_of(
     chosen = [h.name for pattern in hosts for h in hosts_at(known, pattern)] or list(names)
     if strange := [name for name in chosen if name not in names]:
         raise UsageError(f"cannot copy to {strange[0]}: it has no role in {served.name}")
-    return places((f"{name}:{served.model.path}" for name in chosen), known, tools)
+    path = served.model.draft_path if draft else served.model.path
+    if not path:
+        raise UsageError(f"cannot copy a draft model: {served.name} names none (model.draft_path)")
+    return places((f"{name}:{path}" for name in chosen), known, tools)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,7 @@ class Asked:
     at_once: int = 16
     way: str = "direct"
     port: int = 0
+    draft: bool = False
     every: bool = False
     replace: bool = False
 
@@ -79,8 +89,9 @@ class Asked:
 def wish_of(asked: Asked, known: Inventory, tools: Tools) -> Wish:
     """Return what is wanted, in terms of hosts. Raises UsageError for words that make no sense."""
     _refuse(asked)
-    targets = targets_of(asked.to, asked.deployment, asked.hosts, known, tools)
-    peers = targets_of((), asked.deployment, (), known, tools) if asked.deployment else ()
+    name, draft = asked.deployment, asked.draft
+    targets = targets_of(asked.to, name, asked.hosts, known, tools, draft=draft)
+    peers = targets_of((), name, (), known, tools, draft=draft) if name and not asked.to else ()
     source = _source(asked.source, known, tools)
     return Wish(
         targets, source, () if source else peers, source is not None and source.host is HERE,

@@ -12,7 +12,8 @@ from .core.event import Event
 from .edge.pool import each
 from .flow_types import Tools
 from .flow_weights import Place, SyncPlan, look
-from .flow_weights_copy import Copier, Errand
+from .flow_weights_copy import Copier
+from .flow_weights_errand import Errand
 from .flow_weights_market import Market
 from .flow_weights_station import Keys, Station, beating, open_station
 from .weights.compare import difference
@@ -94,7 +95,11 @@ def _copier(tools: Tools, plan: SyncPlan, places: dict[str, Place]) -> Iterator[
                 stations.append(station)
                 market.join(station, names)
             _refuse_deaf(plan, market, stations[0])
-        yield Copier(plan.way, terms, plan.sums, plan.files, keys, market, stations)
+        copier = Copier(plan.way, terms, plan.sums, plan.files, keys, market, stations)
+        try:
+            yield copier
+        finally:
+            copier.over.set()
 
 
 def _refuse_deaf(plan: SyncPlan, market: Market, source: Station) -> None:
@@ -170,6 +175,8 @@ class _Host:
             pending=list(order_for(step.difference.files, self.number, self.count)),
             numbers={file.name: n for n, file in enumerate(self.plan.files, 1)},
             place=self.plan.wish.mounted or self.plan.source.path,
+            sees_it=bool(self.plan.wish.mounted)
+            or self.place.host.name == self.plan.source.host.name,
             parts=dict(step.folder.parts),
         )  # fmt: skip
         self.errands.append(errand)

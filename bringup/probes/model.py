@@ -51,8 +51,13 @@ class ModelFolder:
 
     @property
     def identity(self) -> str:
-        """A digest that is equal on two hosts whose folders agree in names, sizes and sums."""
-        return digest({"weights": self.weights, "sums": self.sums})
+        """A digest that is equal on two hosts whose folders agree in names, sizes and sums.
+
+        Weight files that the index does not name do not count: no engine reads them.
+        """
+        names = self.shards or tuple(self.weights)
+        counted = {name: self.files[name] for name in names if name in self.files}
+        return digest({"weights": counted, "sums": self.sums})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ GPUD = "https://github.com/leptonai/gpud"
 LEAST_MIB = 500  # gpud
 SHARE = 0.10
 POINTER_BYTES = 1024  # a git-lfs pointer has some 130 bytes, a shard millions
-COPY = "rsync -a --partial --info=progress2 SOURCE:{path}/ {path}/"
 
 
 def _mount(world: World) -> Seen:
@@ -26,9 +25,8 @@ def _mount(world: World) -> Seen:
     path = world.deployment.model.path
     folder, mounts = world.facts[ModelFolder], world.facts[Mounts]
     if isinstance(folder, Absent):
-        return failed(
-            folder.evidence, remedy=f"mount or create it: ls -ld {path}; mount | grep ' /'"
-        )
+        look = f"where it is a mount, mount it (ls -ld {path}; mount | grep ' /'); else"
+        return failed(folder.evidence, remedy=f"{look} {_copy(world)}")
     if isinstance(folder, Unknown) and folder.why == "timed out":
         return failed(f"{path} does not answer: a stale network mount", remedy=_remount(path))
     if not isinstance(mounts, Known):
@@ -107,7 +105,11 @@ def _complete(world: World) -> Seen:
 
 
 def _copy(world: World, path: str = "") -> str:
-    return COPY.format(path=path or (world.deployment.model.path if world.deployment else "PATH"))
+    """Return the command that brings what is missing: from a host of the deployment that has it."""
+    host = world.host.name
+    if world.deployment is not None and path in ("", world.deployment.model.path):
+        return f"bringup weights.sync --deployment {world.deployment.name} --host {host}"
+    return f"bringup weights.sync --from OTHER:{path} --to {host}:{path}"
 
 
 def _gaps(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -231,7 +231,7 @@ ROWS: tuple[Row[Joint], ...] = (
         "put hosts with the same GPUs into one worker"),
     Row("same-model", "All hosts hold the same model", _same_model,
         "prefill and decode with other weights answer nonsense without an error",
-        PAIRS, "copy the model from one host to the others: rsync -a --checksum"),
+        PAIRS, "bringup weights.sync --deployment DEPLOYMENT --hashes"),
     Row("decode-pools", "Decode pools tell their lengths", _pools,
         "without a limit each pool must hold the longest request", PAIRS,
         "set max_context for each decode role", {Status.WARN: Level.NOTE}),

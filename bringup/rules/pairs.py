@@ -164,7 +164,7 @@ ROWS: tuple[Row[Joint], ...] = (
         "pair-model", "All hosts hold the same model files", same("the model folder", _model),
         "a cache computed from other weights is garbage that looks like an answer",
         "docs/checks.md#storage",
-        "compare names and sizes: ls -l MODEL on both; then rsync -a --partial from one",
+        "bringup weights.sync --deployment DEPLOYMENT --check tells what differs; then without it",
     ),
     Row(
         "pair-image", "All hosts hold the same image", _images,

@@ -29,6 +29,7 @@ def weights_sync(
     to: Annotated[tuple[str, ...], Help("folder: HOSTS:PATH (b300-[01-10]:/p); repeatable")] = (),
     deployment: DeploymentWord = "",
     host: Hosts = (),
+    draft: Annotated[bool, Help("the deployment's draft model, instead of its model")] = False,
     check: Annotated[bool, Help("show what would be copied; write nothing")] = False,
     hashes: Annotated[bool, Help("compare SHA-256 of whole files as well; reads them all")] = False,
     sums: Sums = "",
@@ -60,7 +61,8 @@ def weights_sync(
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
     asked = Asked(
         from_, mounted, to, deployment, host, hashes=hashes, sums=sums, limit_mb_s=limit_mb_s,
-        streams=streams, at_once=at_once, way=way, port=port, every=every, replace=replace,
+        streams=streams, at_once=at_once, way=way, port=port, draft=draft, every=every,
+        replace=replace,
     )  # fmt: skip
     with opened(choice, screen.tell, needed=True) as (known, tools):
         plan = plan_sync(tools, wish_of(asked, known, tools))

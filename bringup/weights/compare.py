@@ -167,12 +167,12 @@ def _refusal(every: tuple[File, ...], source: Folder, target: Folder, wrong: lis
         return f"its index names weights that the source lacks: {extra[0]}, …"
     names = [file.name for file in wrong]
     if told := [n for n in names if n in (*IDENTITY, source.index)]:
-        return f"it holds another model or revision: {' '.join(told)} differ"
+        return f"it holds another model or revision, by {' and '.join(told)}"
     whole = [f for f in wrong if f.is_weight and target.files[f.name].size == f.size
              and not fault_of(target.files[f.name])]  # fmt: skip
     held = [f for f in every if f.is_weight and f.name in target.files]
     if whole and len(whole) * 2 > len(held):
-        return f"it holds other weights of the same shape: {whole[0].name}, … differ"
+        return f"it holds other weights of the same shape: {whole[0].name}, …"
     if small := [f.name for f in wrong if not f.is_weight]:
         return f"files there were edited, or come from elsewhere: {' '.join(small[:5])}"
     return ""

@@ -14,7 +14,7 @@ from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.edge.store import Store
 from bringup.flow_types import Tools
 from bringup.flow_weights import Place, SyncPlan, Wish, plan_sync
-from bringup.flow_weights_copy import Terms
+from bringup.flow_weights_errand import Terms
 from bringup.flow_weights_run import Copied, copy
 from tests.fleet.yard import FleetHost, Yard
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bringup.flow_weights import Wish, plan_sync
-from bringup.flow_weights_copy import Terms
+from bringup.flow_weights_errand import Terms
 from tests.fleet.fixtures import MakeFleet
 from tests.fleet.yard import Yard
 
