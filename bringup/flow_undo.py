@@ -13,12 +13,12 @@ from .core.outcome import Ended
 from .core.plan import Plan, plan_steps
 from .core.receipt import SCHEMA, Done, Outcome
 from .core.remote import Looking
-from .core.steps import Observation
+from .core.steps import KEPT, Observation
 from .edge.pool import each
 from .edge.store import load_document
 from .flow_apply import apply, observe
 from .flow_types import Tools
-from .steps.back import Back, back
+from .steps.back import Back, back, in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ def undo(tools: Tools, hosts: tuple[Host, ...], *, to: str, check: bool) -> tupl
 def _one(tools: Tools, host: Host, *, to: str, check: bool) -> Undone:
     paths = chosen(tools.store.receipts(host.name), to, host.name)
     every = tuple(back(done) for path in paths for done in reversed(_changed(path)))
-    ways = tuple(_joined(every))
+    ways = in_order(_joined(every))
     steps = tuple(way.step for way in ways if way.step is not None)
     seen = observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
     refuse_changed(ways, seen)
     plan = Plan(
         host.name, tools.version, "", "", (), (), plan_steps(steps, seen)
     )  # fmt: skip
-    left = tuple(way for way in ways if way.step is None)
+    left = tuple(staying(ways, seen))
     names = tuple(path.stem for path in paths)
     if check or not plan.changes:
         return Undone(Ended(host.name, plan), left, names)
@@ -110,12 +110,23 @@ def _joined(ways: Iterable[Back]) -> Iterator[Back]:
         yield Back(id_, oldest[id_].step, way.left, oldest[id_].why_not)
 
 
+def staying(ways: Iterable[Back], seen: dict[str, Observation]) -> Iterator[Back]:
+    """Yield what has no way back, and what others need as it is, with the reason."""
+    for way in ways:
+        if way.step is None:
+            yield way
+        elif (found := seen[way.step.id].found).startswith(KEPT):
+            yield Back(way.id, why_not=found.removeprefix(KEPT))
+
+
 def refuse_changed(ways: Iterable[Back], seen: dict[str, Observation]) -> None:
     """Raise StalePlan where something is neither as we left it nor as it was before."""
     moved = [
         f"{way.id}: left as {way.left}, now {seen[way.step.id].found or seen[way.step.id].why}"
         for way in ways
-        if way.step is not None and seen[way.step.id].found not in (way.left, way.step.wanted)
+        if way.step is not None
+        and (found := seen[way.step.id].found) not in (way.left, way.step.wanted)
+        and not found.startswith(KEPT)
     ]
     if moved:
         raise StalePlan(

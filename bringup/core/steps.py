@@ -113,12 +113,18 @@ class Observation:
     why: str = ""
 
 
+KEPT = "kept: "
+"""Begins the line of a thing that has to stay as it is, whatever is wanted, and says why."""
+
+
 def observed(step: Step, section: Section) -> Observation:
     """Return how a host stands to a step, given the section that its `observe` gave."""
     if section.trouble or section.exit != 0:
         why = section.trouble or f"exit {section.exit}: {section.first}"
         return Observation(State.UNKNOWN, section.first, why=why)
     found, _, detail = section.text.partition("\n")
+    if found.startswith(KEPT):
+        return Observation(State.SAME, found.strip(), why=found.removeprefix(KEPT).strip())
     if found.strip() == step.wanted:
         return Observation(State.SAME, found.strip(), why=f"{step.wanted} already there")
     return Observation(

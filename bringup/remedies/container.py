@@ -79,7 +79,10 @@ def _way(world: World) -> tuple[Step, ...]:
 
 
 _CDI = r"""
-grep -qsF {version} "$R/etc/cdi/nvidia.yaml" && echo {version} || echo "not for this driver"
+f="$R/etc/cdi/nvidia.yaml"
+if [ ! -e "$f" ]; then echo absent
+elif grep -qsF {version} "$f"; then echo {version}
+else echo "not for this driver"; fi
 """
 
 

@@ -18,37 +18,48 @@ DRIVERS = (
 
 # State, then the packages that an installation would bring, for the plan and for undo.
 _APT_OBSERVE = r"""
-p={name} v={version}
+p={name} v={version} floor={floor}
 s=$(dpkg-query -W -f '${{db:Status-Status}} ${{Version}}\n' "$p" 2>/dev/null | head -n 1)
 case $s in
 "installed "*) ;;
-"" | "not-installed "* | "config-files "*) echo absent
-  apt-get -s -q install --no-install-recommends "$p${{v:+=$v*}}" 2>/dev/null |
-    sed -n 's/^Inst \([^ ]*\).*/\1/p'
+"" | "not-installed "* | "config-files "*)
+  came=$(apt-get -s -q install --no-install-recommends "$p${{v:+=$v*}}" 2>/dev/null |
+    sed -n 's/^Inst \([^ ]*\).*/\1/p')
+  [ -n "$came" ] && printf 'absent\n%s\n' "$came" || echo 'absent, and no package list has it'
   exit 0 ;;
 *) echo "broken: $s"; exit 0 ;;
 esac
 s=${{s#installed }}
 case $s in "$v" | "$v"[-+~]*) [ -z "$v" ] || s=$v ;; esac
+[ -z "$floor" ] || ! dpkg --compare-versions "$s" ge "$floor" || s="at least $floor"
 h=free
 [ -z "$(apt-mark showhold "$p" 2>/dev/null)" ] || h=held
 echo installed{show}
 """
 
 _APT = r"""
-p=$1 want=$2 hold=$3 lock=$4 drivers=$5
+p=$1 want=$2 floor=$3 hold=$4 lock=$5 drivers=$6 where=$7
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l LC_ALL=C
 fail() { printf '%s\n' "$@" >&2; exit 3; }
 get() {
   apt-get -q -y -o "DPkg::Lock::Timeout=$lock" -o Dpkg::Options::=--force-confold \
     -o Dpkg::Use-Pty=0 -o APT::Get::AllowUnauthenticated=false "$@" </dev/null 2>&1
 }
-has() { apt-cache madison "$p" 2>/dev/null | awk '{print $3}' | grep -qF "$want"; }
+has() {
+  for one in $(apt-cache madison "$p" 2>/dev/null | awk '{print $3}'); do
+    case $one in "$want"*) ;; *) continue ;; esac
+    [ -n "$floor" ] && ! dpkg --compare-versions "$one" ge "$floor" || return 0
+  done
+  return 1
+}
 halves=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' |
   awk '/^(half-|unpacked|triggers-)/ {print $2}')
 if [ -n "$halves" ] || ls /var/lib/dpkg/updates/* >/dev/null 2>&1; then
   fail "an earlier run of dpkg was interrupted:" $halves "finish it first: dpkg --configure -a"
 fi
+was=$(apt-mark showhold "$p")
+[ -z "$floor" ] || [ -z "$was" ] || fail "$p is held: somebody wants this version" \
+  "if you know better: apt-mark unhold $p"
 busy() {
   case $1 in *"ould not get lock"* | *"nable to acquire the dpkg"*)
     fail "$1" "another package manager is at work, and did not end within $lock s" ;;
@@ -58,7 +69,8 @@ said=
 if ! has; then
   said=$(get -qq update) || :
   busy "$said"
-  has || fail "$said" "no repository of this host offers $p${want:+ $want}"
+  has || fail "$said" "$where" \
+    "no repository of this host offers $p${want:+ $want}${floor:+ $floor or later}"
 fi
 older=${want:+--allow-downgrades}
 try() {
@@ -76,8 +88,7 @@ try() {
   set +f
   said=$(get install --no-install-recommends $older "$p${want:+=$want*}")
 }
-[ -z "$want" ] || was=$(apt-mark showhold "$p")
-if [ -n "${was-}" ]; then
+if [ -n "$was" ]; then
   trap 'apt-mark hold "$p" >/dev/null' EXIT
   apt-mark unhold "$p" >/dev/null
 fi
@@ -94,32 +105,57 @@ printf '%s\n' "$said" | tail -n 20
 [ "$hold" = no ] || apt-mark hold "$p"
 """
 
+# The second line tells undo whose package it is, and what comes along as far as the cache knows.
 _DNF_OBSERVE = r"""
-p={name} v={version}
-s=$(rpm -q --qf '%{{VERSION}}-%{{RELEASE}}\n' "$p" 2>/dev/null | tail -n 1) || s=
-rpm -q "$p" >/dev/null 2>&1 || {{ echo absent; exit 0; }}
+p={name} v={version} floor={floor}
+if ! s=$(rpm -q --qf '%{{VERSION}}-%{{RELEASE}}\n' "$p" 2>/dev/null | tail -n 1) ||
+  ! rpm -q "$p" >/dev/null 2>&1; then
+  printf 'absent\ndnf '
+  LC_ALL=C dnf -C install --assumeno --setopt=install_weak_deps=False "$p${{v:+-$v}}" 2>/dev/null |
+    awk '/^Installing/ {{ on = 1; next }} !/^ / {{ on = 0 }} on {{ printf "%s ", $1 }}'
+  exit 0
+fi
 case $s in "$v" | "$v"[-+~]*) [ -z "$v" ] || s=$v ;; esac
+[ -z "$floor" ] || [ "$(printf '%s\n' "$floor" "$s" | sort -V | head -n 1)" != "$floor" ] ||
+  s="at least $floor"
 h=free
-dnf -q versionlock list 2>/dev/null | grep -q "^$p-[0-9]" && h=held
+dnf -q -C versionlock list 2>/dev/null | grep -q "^$p-[0-9]" && h=held
 echo installed{show}
+echo dnf
 """
 
 _DNF = r"""
-p=$1 want=$2 hold=$3 drivers=$5
+p=$1 want=$2 floor=$3 hold=$4 lock=$5 drivers=$6 where=$7
+export LC_ALL=C
 fail() { printf '%s\n' "$@" >&2; exit 3; }
-plan=$(LC_ALL=C dnf install --assumeno --setopt=install_weak_deps=False "$p${want:+-$want}" 2>&1)
+if ! rpm -qa >/dev/null 2>&1; then fail "rpm's database cannot be read: rpm --rebuilddb"; fi
+act=install
+[ -z "$floor" ] || ! rpm -q "$p" >/dev/null 2>&1 || act=upgrade
+get() {
+  dnf "$1" --setopt=install_weak_deps=False --setopt=exit_on_lock=True $act \
+    "$p${want:+-$want}" </dev/null 2>&1
+}
+plan=$(get --assumeno)
 case $plan in
-*"Removing:"* | *"Removing dependent"*) fail "$plan" "installing $p would remove packages" ;;
-*"No match for argument"*) fail "no repository of this host offers $p${want:+ $want}" ;;
+*"is locked by another"* | *"Failed to obtain"*"lock"*)
+  fail "$plan" "another package manager is at work" ;;
+*"Removing"*) fail "$plan" "installing $p would remove packages" "nothing was changed" ;;
+*"No match for argument"* | *"Unable to find a match"*)
+  fail "no repository of this host offers $p${want:+ $want}" "$where" ;;
+*"Nothing to do"*) fail "no repository of this host offers $p ${floor:-anew}" "$where" ;;
+*"Operation aborted"*) ;;
+*) fail "$plan" "dnf cannot install $p" ;;
 esac
 set -f
 for one in $(printf '%s\n' "$plan" | sed -n 's/^ \([^ ]*\) .*/\1/p'); do
   for kind in $drivers; do
-    case $one in $kind) fail "installing $p would bring a driver or kernel: $one" ;; esac
+    case $one in $kind) fail "installing $p would bring a driver or kernel: $one" \
+      "nothing was changed" ;; esac
   done
 done
 set +f
-dnf install -y --setopt=install_weak_deps=False "$p${want:+-$want}" || exit
+said=$(get -y) || fail "$said" "dnf failed to install $p"
+printf '%s\n' "$said" | tail -n 20
 [ "$hold" = no ] || dnf versionlock add "$p"
 """
 
@@ -130,25 +166,31 @@ def package_step(
     name: str,
     *,
     version: str = "",
+    floor: str = "",
     hold: bool = False,
     manager: str = "apt",
     why: str = "",
     risk: str = "safe",
     lock_s: int = LOCK_S,
+    where: str = "",
 ) -> Step:
     """Return the step for an installed package.
 
     `version` is whole, or the upstream part before the distribution's own (``580.95.05``); "" takes
-    any. `hold` keeps upgrades away. `manager` is ``apt`` or ``dnf``.
+    any. `floor` is the oldest that will do instead. `hold` keeps upgrades away. `manager` is
+    ``apt`` or ``dnf``. `where` says which repository has it, for a host that knows none.
     """
     observe, act = _FORMS[manager]
-    show = (' "$s"' if version else "") + (' "$h"' if hold else "")
-    words = ("sh", "-c", act, "sh", name, version, "yes" if hold else "no", str(lock_s), DRIVERS)
-    exact = f" {version}" if version else ""
+    show = (' "$s"' if version or floor else "") + (' "$h"' if hold else "")
+    flag = "yes" if hold else "no"
+    words = ("sh", "-c", act, "sh", name, version, floor, flag, str(lock_s), DRIVERS, where)
+    exact = f" {version}" if version else f" at least {floor}" if floor else ""
     return Step(
         id=f"package:{name}",
         title=f"install {name}{exact}{' and hold it' if hold else ''}",
-        observe=observe.format(name=quote(name), version=quote(version), show=show),
+        observe=observe.format(
+            name=quote(name), version=quote(version), floor=quote(floor), show=show
+        ),
         wanted=f"installed{exact}{' held' if hold else ''}",
         actions=(Run(words, seconds=1800, told=f"{manager} install {name}{exact}"),),
         seconds=20,
@@ -174,3 +216,11 @@ def hold_step(name: str, *, why: str = "") -> Step:
         actions=(Run(("apt-mark", "hold", name)),),
         why=why,
     )
+
+
+_RELEASE = {"apt": 'apt-mark unhold "$1"', "dnf": 'dnf versionlock delete "$1"'}
+
+
+def release(manager: str) -> str:
+    """Return the script that lets a package be upgraded again."""
+    return _RELEASE[manager]

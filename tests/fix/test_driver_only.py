@@ -1,4 +1,4 @@
-"""A driver-only host becomes ready, and the second plan is empty."""
+"""A driver-only host becomes ready, the second plan is empty, and `undo` brings its tree back."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def desk(yard: Yard, bare: Path, tmp_path: Path) -> Iterator[Desk]:
 
 
 ASIDE = ("var/log/", "var/lib/dpkg/", "var/lib/apt/", "var/cache/", "etc/ld.so.cache",
-         "var/lib/systemd/deb-systemd-helper", "usr/share/mime", "var/lib/private")  # fmt: skip
+         "var/lib/systemd/deb-systemd-helper", "usr/share/mime", "var/lib/private",
+         "usr/lib/lab/")  # fmt: skip
 """What package managers and logs keep for themselves."""
 
 
@@ -83,7 +84,7 @@ def differences(before: dict[str, str], after: dict[str, str]) -> str:
     return "".join(f"{n}: {one}, now {now}\n" for n, (one, now) in pairs.items() if one != now)
 
 
-def test_a_driver_only_host_becomes_ready_and_then_nothing_is_left_to_do(desk: Desk) -> None:
+def test_a_driver_only_host_becomes_ready_and_undo_brings_its_tree_back(desk: Desk) -> None:
     before = written(desk.host)
     check = desk.objects("provision", *FIX, "--check")[0]
     assert check["exit"] == 4, "what no fix clears still blocks"
@@ -95,3 +96,7 @@ def test_a_driver_only_host_becomes_ready_and_then_nothing_is_left_to_do(desk: D
     second = desk.objects("provision", *FIX)[0]
     changes = [step["id"] for step in second["plan"]["steps"] if step["state"] != "same"]
     assert (changes, second.get("fix_receipts", [])) == ([], [])
+
+    undone = desk.run("undo", "--to", desk.receipts()[0])
+    assert undone.returncode == 0, undone.stdout + undone.stderr
+    assert differences(before, written(desk.host)) == ""
