@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .core.errors import ToolError, Unreachable
+from .core.errors import StalePlan, ToolError, Unreachable
 from .core.event import Event
 from .core.facts import Facts, Probe
 from .core.fixes import Choice, Fix
@@ -94,6 +94,7 @@ def mend(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts], *, 
     """
     rounds: list[Ended] = []
     failed: dict[str, ToolError] = {}
+    moved: set[str] = set()
     done: dict[str, Fix] = {}
     while True:
         findings, fixes = _fixes(order, host, facts)
@@ -109,7 +110,9 @@ def mend(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts], *, 
         receipt, record, error = apply(tools, host, plan)
         rounds.append(Ended(host.name, plan, receipt, record, error))
         at_fault = _at_fault(taken, receipt) if error else ""
-        if error and at_fault:
+        if isinstance(error, StalePlan) and at_fault not in moved:
+            moved.add(at_fault)  # somebody else was quicker: look again, once
+        elif error and at_fault:
             failed[at_fault] = error
         done |= {fix.finding.id: fix for fix in taken}
         lost = error if not at_fault or isinstance(error, Unreachable) else None

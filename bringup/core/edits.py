@@ -10,17 +10,20 @@ import hashlib
 from dataclasses import replace
 
 from .errors import Blocked
-from .steps import Observation, State, Step, Write
+from .steps import Action, Observation, State, Step, Write
 from .words import HostPath
 
 
 def settled(step: Step, seen: Observation) -> tuple[Step, Observation]:
     """Return an edit as the plain write that it comes to; other steps as they are.
 
+    What is written replaces what was seen, and nothing else: a file that somebody edits in the
+    meantime is left alone (`Write.before`).
+
     Raises Blocked where the place holds no file, or its text cannot be edited.
     """
     if step.edit is None or seen.state is State.UNKNOWN:
-        return replace(step, edit=None), seen
+        return replace(step, edit=None, actions=_bound(step, seen)), seen
     old = original(seen.found, seen.detail)
     if old is None:
         raise _blocked(step, f"it is no file that can be read whole: {seen.found}")
@@ -49,11 +52,29 @@ def _written(step: Step, seen: Observation, old: str, new: str) -> tuple[Step, O
     mode, owner = _mode_and_owner(seen.found)
     sum_ = hashlib.sha256(new.encode()).hexdigest()
     wanted = f"file {mode:o} {owner} {sum_}"
-    write = Write(HostPath(step.id.removeprefix("file:")), new.encode(), mode, owner)
+    place = HostPath(step.id.removeprefix("file:"))
+    write = Write(place, new.encode(), mode, owner, before=_sum(seen))
     plain = replace(step, edit=None, wanted=wanted, actions=(write,), content=new)
     if new != old:
         return plain, seen
     return replace(plain, wanted=seen.found), replace(seen, state=State.SAME, why="already so")
+
+
+def _bound(step: Step, seen: Observation) -> tuple[Action, ...]:
+    """Return the actions of a step of one file, its write bound to what was seen there."""
+    if not step.id.startswith("file:"):
+        return step.actions
+    return tuple(
+        replace(act, before=_sum(seen)) if isinstance(act, Write) else act for act in step.actions
+    )
+
+
+def _sum(seen: Observation) -> str:
+    """Return the sum of the file that was seen, ``absent``, or "" where that is not known."""
+    if seen.state is State.UNKNOWN:
+        return ""
+    kind, _, rest = seen.found.partition(" ")
+    return "absent" if kind == "absent" else rest.rpartition(" ")[2] if kind == "file" else ""
 
 
 def _mode_and_owner(found: str) -> tuple[int, str]:

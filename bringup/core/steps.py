@@ -32,13 +32,18 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write one file: staged beside its target, renamed over it. Folders are made as needed."""
+    """Write one file: staged beside its target, renamed over it. Folders are made as needed.
+
+    `before` is the SHA-256 of what stood there when it was looked at, or ``absent``: where another
+    content stands there by then, nothing is written. "" takes any.
+    """
 
     path: HostPath
     content: bytes = field(repr=False)
     mode: int = 0o644
     owner: str = ""  # "user:group", "" keeps the login's own
     secret: bool = False  # content is never shown in a diff
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..core.errors import CommandFailed, LockHeld
+from ..core.errors import CommandFailed, LockHeld, StalePlan, ToolError
 from ..core.remote import Result
 from ..core.steps import Push, Write
 
@@ -72,8 +72,15 @@ _BY_KIND: dict[str, Cause] = {
 _ELSE = Cause("the command failed", "read what the host said, and run again")
 
 
-def of_write(host: str, files: Iterable[Write], result: Result) -> CommandFailed:
+def of_write(host: str, files: Iterable[Write], result: Result) -> ToolError:
     """Return the error of a failed trip of files; it names the file at fault where one is."""
+    kind, detail = _mark(result)
+    if kind == "changed":
+        return StalePlan(
+            f"cannot write {detail} on {host}: somebody changed it since it was looked at",
+            host=host,
+            remedy="run the same command again: it looks anew, and keeps what they wrote",
+        )
     path = _mark(result)[1].split(" ")[0] or next(iter(files)).path.path
     return _failed(f"cannot write {path}", path, host, result)
 

@@ -96,12 +96,22 @@ forget() {
   place "$@"
   [ ! -e "$staged" ] || [ "$staged" = "$stage/$1" ] || rm -rf "$staged"
 }
+# Whoever edited a file since it was looked at finds it as they left it.
+seen() {
+  if [ "$2" = absent ]; then
+    [ ! -e "$R$1" ] || fail changed "$1"
+  else
+    now=$(sha256sum 2>/dev/null <"$R$1") || fail changed "$1"
+    [ "${now%% *}" = "$2" ] || fail changed "$1"
+  fi
+}
 work() {
   mkdir -m 700 "$stage" || fail stage "$1"
   tar -xpomf - -C "$stage" || fail unpack "$1"
   (cd "$stage" && sha256sum -c sums >/dev/null) || fail sum "$1"
   (cd "$stage" && flush [0-9]*/* [0-9]*/.[!.]*) # one process for all files
   groups settle
+  as_seen
   groups swap
 }
 undo() {
@@ -159,6 +169,13 @@ def write_script(groups: tuple[Group, ...], *, root: str, nonce: str, then: str 
     """
     calls = [_call(number, group) for number, group in enumerate(groups)]
     lists = f"first_group() {{\n{calls[0]}\n}}\ngroups() {{\n" + "\n".join(calls) + "\n}\n"
+    checks = [
+        f"seen {shlex.join((file.path.path, file.before))}"
+        for group in groups
+        for file in group.files
+        if file.before
+    ]
+    lists += "as_seen() {\n" + "\n".join((*checks, ":")) + "\n}\n"
     return f"{root_line(root)}N={nonce}\n{FILES}{lists}{_WRITE}set +u\n{then}"
 
 
