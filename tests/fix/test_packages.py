@@ -131,5 +131,5 @@ def test_dnf_is_asked_what_it_would_do_before_it_acts() -> None:
     (action,) = step.actions
     assert isinstance(action, Run)
     text = str(action.words[2])
-    assert text.index("--assumeno") < text.index("would remove") < text.index("dnf install -y")
+    assert text.index("--assumeno") < text.index("would remove") < text.index("get -y")
     assert "rpm -q" in step.observe
