@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent / "bringup"
 
 CORE = {"core"}
 PURE = {
+    "bench",
     "probes",
     "rules",
     "engines",
@@ -33,6 +34,7 @@ MAY: dict[str, set[str]] = {
     "bundle": CORE | {"bundle", "readiness", "steps"},
     "image": CORE | {"image", "steps"},
     "weights": CORE | {"weights", "probes"},
+    "bench": CORE | {"bench", "engines"},
     "serve": CORE | {"serve", "readiness", "engines", "steps", "probes"},
     "decide": CORE | PURE,
     "edge": CORE | PURE | {"edge"},

@@ -26,8 +26,14 @@ PLACES: dict[str, tuple[str, ...]] = {
         f"{SHARED}runtime_args.py",
         f"{SHARED}frontend_decoding_args.py",
     ),
+    "vllm-bench": (
+        "vllm/benchmarks/serve.py",
+        "vllm/benchmarks/datasets.py",
+        "vllm/benchmarks/datasets/datasets.py",
+    ),
 }
-"""Where each package declares its flags. vLLM makes its flags at run time: ask for its help."""
+"""Where each package declares its flags. vLLM makes its server's flags at run time: ask for its
+help. `vllm-bench` is its ``vllm bench serve``, which declares its own."""
 
 
 def make(package: str, version: str, *, help_text: str, source: str) -> Schema:
@@ -60,7 +66,7 @@ def from_source(source: Path, *, package: str, version: str) -> Schema:
         )
     flags: dict[str, Flag] = {}
     variables: set[str] = set()
-    top = package.replace(".", "/").split("/", maxsplit=1)[0]
+    top = PLACES[package][0].split("/", maxsplit=1)[0]
     for name, text in _texts(source):
         if not name.startswith(top) or "/test" in name:
             continue

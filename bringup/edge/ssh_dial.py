@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import socket
+from collections.abc import Callable
 from typing import Any, cast
 
 import paramiko
@@ -22,18 +23,33 @@ class _Stream:
     """A channel that serves as a socket, streams of chunks included.
 
     paramiko's own files have no `peek`, by which http.client reads a chunked body line by line.
+    As with a socket, a file of it outlives its `close`: http.client closes at once where the
+    server said ``Connection: close``, and reads the body afterwards.
     """
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
+        self._files, self._closed = 0, False
         self.recv, self.sendall = channel.recv, channel.sendall
-        self.close, self.settimeout = channel.close, channel.settimeout
+        self.settimeout = channel.settimeout
 
     def makefile(self, mode: str, buffering: int | None = None) -> io.BufferedReader:
         """Return the reading side as a buffered file; nobody here writes through one."""
         assert mode == "rb"
         size = io.DEFAULT_BUFFER_SIZE if buffering is None or buffering < 2 else buffering
-        return io.BufferedReader(_Raw(self._channel), size)
+        self._files += 1
+        return io.BufferedReader(_Raw(self._channel, self._file_closed), size)
+
+    def close(self) -> None:
+        """Close it, once its last file is closed as well."""
+        self._closed = True
+        if not self._files:
+            self._channel.close()
+
+    def _file_closed(self) -> None:
+        self._files -= 1
+        if self._closed:
+            self.close()
 
     def shutdown(self, how: int) -> None:
         """End one side, as a socket's constants name it."""
@@ -41,10 +57,16 @@ class _Stream:
 
 
 class _Raw(io.RawIOBase):
-    """The reading side of a channel, unbuffered; closing it leaves the channel open."""
+    """The reading side of a channel, unbuffered; closing it tells whoever made it."""
 
-    def __init__(self, channel: paramiko.Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: paramiko.Channel, on_close: Callable[[], None]) -> None:
+        self._channel, self._on_close = channel, on_close
+
+    def close(self) -> None:
+        """Close it; a second time does nothing."""
+        if not self.closed:
+            super().close()
+            self._on_close()
 
     def readable(self) -> bool:
         return True

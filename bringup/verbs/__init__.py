@@ -13,6 +13,7 @@ MODULES = (
     "serve",
     "ready",
     "accept",
+    "bench",
     "image",
     "image_ship",
     "weights",

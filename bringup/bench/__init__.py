@@ -1,0 +1,1 @@
+"""Topologies measured against each other on one host: what is started, asked, and kept. Pure."""
