@@ -25,7 +25,7 @@ from .edge.services import etcd as ask_etcd
 from .engines.knobs import KNOBS
 from .flow import facts_digest, probes_of, steps_of
 from .flow_apply import apply, observe
-from .flow_death import ended_early
+from .flow_death import ended_early, refused_by_engine
 from .flow_gather import gather
 from .flow_targets import Target, chosen, part_worker, service_parts, target_of
 from .flow_types import Order, Tools
@@ -183,9 +183,22 @@ def _carry_out(tools: Tools, wish: Wish, target: Target, host: Host, plan: Plan)
         return Ended(host.name, plan)
     receipt, record, error = apply(tools, host, plan)
     tools.listen(Event(host.name, "apply", "done", is_end=True))
+    return Ended(host.name, plan, receipt, record, _explained(tools, target, plan, error))
+
+
+def _explained(
+    tools: Tools, target: Target, plan: Plan, error: ToolError | None
+) -> ToolError | None:
+    """Return what went wrong with its cause, where logs, states or what was said name one."""
+    starts = {p.step.title: p.step.id.partition(":")[2] for p in plan.changes}
     if isinstance(error, VerifyFailed):
-        error = ended_early(tools, target, host.name) or error
-    return Ended(host.name, plan, receipt, record, _as_refusal(error))
+        return ended_early(tools, target, plan.host, starts.values()) or error
+    error = _as_refusal(error)
+    if not isinstance(error, CommandFailed):
+        return error
+    name = starts.get(error.step, "")
+    worker = next((w for w in target.on(plan.host) if w.name == name), None)
+    return refused_by_engine(target, worker, error)
 
 
 def _as_refusal(error: ToolError | None) -> ToolError | None:
@@ -236,16 +249,20 @@ def stop(tools: Tools, wish: Wish, target: Target) -> tuple[Ended, ...]:
 def stop_strays(tools: Tools, wish: Wish, name: str) -> Ended:
     """Stop what a deployment left on a host that plays no role in it any more."""
     host = wish.inventory.hosts[name]
-    step = strays_step(wish.deployment.name, _folder(wish.deployment))
+    shared = wish.deployment.services
+    images = (shared.etcd_image, shared.nats_image, shared.frontend_image)
+    contained = wish.deployment.in_container or any(images)
+    step = strays_step(wish.deployment.name, _folder(wish.deployment, host), contained=contained)
     seen = observe(tools, tools.fleet.remote(name), host, (step,))
     folder = wish.inventory.folder
     plan = Plan(name, tools.version, folder, "", (), (), plan_steps((step,), seen))
     return _carry_out(tools, wish, Target(wish.inventory, wish.deployment, ()), host, plan)
 
 
-def _folder(deployment: Deployment) -> str:
-    told = str(deployment.knobs.get("serve_folder", KNOBS["serve_folder"].default))
-    return f"{told.rstrip('/')}/{deployment.name}"
+def _folder(deployment: Deployment, host: Host) -> str:
+    """Return where a deployment's scripts lie on a host that plays no role in it."""
+    default = deployment.knobs.get("serve_folder", KNOBS["serve_folder"].default)
+    return f"{str(host.knobs.get('serve_folder', default)).rstrip('/')}/{deployment.name}"
 
 
 def _stop_on(tools: Tools, wish: Wish, target: Target, wave: Iterable[Worker], name: str) -> Ended:

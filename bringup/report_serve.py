@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -15,6 +15,7 @@ from .core.reading import Known, Unknown
 from .core.receipt import Outcome
 from .core.rules import Level
 from .core.steps import State
+from .edge.names import fold
 from .report_probe import finding_view
 from .report_ready import span
 from .serve.standing import Standing
@@ -52,6 +53,30 @@ def _act(one: Ended, planned: Planned) -> RenderableType:
     spent = f"  {done.seconds:.1f} s" if done else ""
     word = "done" if outcome is Outcome.CHANGED else outcome.value
     return line.append(f"  {word}", colour).append(spent, "dim")
+
+
+Turns = Sequence[tuple[str, tuple[str, ...]]]
+"""Role and hosts of each worker of a restart."""
+
+
+def left_view(deployment: str, left: Turns) -> RenderableType:
+    """Return where a restart stopped: the first of `left` did not come back, the rest runs on."""
+    (role, hosts), *others = left
+    line = Text(no_wrap=True, overflow="ignore")  # the command is to be pasted whole
+    line.append(f"stopped at {role} on {fold(hosts)}", "bold red")
+    if others:
+        untouched = ", ".join(f"{name} on {fold(where)}" for name, where in others)
+        line.append(f"\n  not restarted yet: {untouched} (runs as before)", "")
+    names = " ".join(f"--host {host}" for _, where in left for host in where)
+    roles = " ".join(f"--role {name}" for name in dict.fromkeys(name for name, _ in left))
+    again = f"bringup serve.restart --deployment {deployment} {roles} {names}"
+    return line.append(f"\n  do       mend what stands above, then:\n           {again}", "green")
+
+
+def left_document(deployment: str, left: Turns) -> dict[str, Any]:
+    """Return which workers a restart has not done, as plain data."""
+    rows = [{"role": role, "hosts": list(hosts)} for role, hosts in left]
+    return {"schema": "bringup.serve-restart/1", "deployment": deployment, "left": rows}
 
 
 def short(found: str) -> str:

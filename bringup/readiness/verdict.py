@@ -17,7 +17,7 @@ from .budgets import Past
 from .cards import ModelCard
 from .engine_log import Phase
 from .failures import CONSEQUENCE, Catalogue, Match, diagnose, unexplained
-from .stages import WAITS, Stage
+from .stages import WAITS, Run, Stage
 from .watch import State, Watched, role_of
 
 LOOP = 3
@@ -191,12 +191,15 @@ def _fresh_lines(state: State) -> list[str]:
 
 def run_signs(seen: Watched) -> Iterator[str]:
     """Yield what a worker's container or process shows."""
-    run = seen.run
-    if run is None:
-        return
-    if max(seen.restarts, run.count) >= LOOP:
+    if seen.run is not None:
+        yield from signs_of(seen.run, seen.restarts)
+
+
+def signs_of(run: Run, restarts: int = 0) -> Iterator[str]:
+    """Yield what a run shows; `restarts` counts those seen besides its own count."""
+    if max(restarts, run.count) >= LOOP:
         yield "container.loop"
-    if run.is_up or run.status == "gone":
+    if run.is_up or run.status in ("gone", "starting"):
         return
     yield "container.exited"
     yield "container.oom" if run.oom else "container.not-oom"

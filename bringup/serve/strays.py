@@ -9,7 +9,7 @@ from .steps import STOP_S
 # containers: by label; units: by the script that they run; processes: by their written number
 _FOUND = r"""
 containers() {
-  command -v docker >/dev/null || return 0
+  [ -n "$contained" ] && command -v docker >/dev/null || return 0
   docker ps --all --filter "label=bringup.deployment=$deployment" --format '{{.Names}}'
 }
 units() {
@@ -46,13 +46,13 @@ for name in $names; do docker stop --time 60 "$name" >/dev/null; docker rm "$nam
 """
 
 
-def strays_step(deployment: str, folder: str) -> Step:
+def strays_step(deployment: str, folder: str, *, contained: bool) -> Step:
     """Return the wish that nothing of a deployment runs on a host, nor starts with it.
 
-    `folder` is where its scripts are written.
+    `folder` is where its scripts are written; `contained`: whether any of it runs in containers.
     """
-    words: tuple[Word, ...] = (deployment, HostPath(folder))
-    given = "deployment=$1 folder=$2\n"
+    words: tuple[Word, ...] = (deployment, HostPath(folder), "1" if contained else "")
+    given = "deployment=$1 folder=$2 contained=$3\n"
     observe = f"set -- {command(words)}\n{given}{_FOUND}{_OBSERVE}"
     told = f"stop containers, units and processes of {deployment}"
     stop = Run(("sh", "-c", f"{given}{_FOUND}{_STOP}", "sh", *words), STOP_S, told=told)

@@ -126,25 +126,31 @@ def serve_restart(
     ends the run. A role of a single worker is interrupted, which is said before.
     """
     from ..flow_ready import told
-    from ..flow_restart import alone, restart
+    from ..flow_restart import alone, restart, turns
     from ..flow_serve import Wish
     from ..flow_serve_open import serving_tools
     from ..flow_targets import words_of
     from ..report_ready import verdict_view
+    from ..report_serve import left_document, left_view
 
     choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
     wish = Wish(known, target.deployment, _names(known, host), role, accept=accept)
     for name in alone(target.deployment.roles, wish):
         screen.show(f"{name} has one worker: nothing is served while it restarts")
-    codes = []
+    codes, left = [], turns(target, wish)
     with serving_tools(known, choice, screen.tell, local=local) as tools:
         for turn in restart(tools, wish, target, told(screen.tell), wait=wait):
             codes.append(_told(screen, turn.ended))
             done = turn.waited
             if done is not None:
-                words = words_of(target, None)
+                who = getattr(done.verdict, "who", "")
+                words = words_of(target, next((w for w in target.workers if w.key == who), None))
                 screen.show(verdict_view(done.state, done.verdict, done.seconds, words))
                 codes.append(done.code)
+            left = left[1:] if turn.is_good else left
+    if left:
+        screen.show(left_view(target.deployment.name, left))
+    screen.emit(left_document(target.deployment.name, left))
     return gravest(codes)
 
 

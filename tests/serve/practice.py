@@ -22,10 +22,13 @@ from typing import Any
 import yaml
 
 from bringup.core.facts import Facts
-from bringup.decide import design
+from bringup.decide import Design, design
 from bringup.edge.render import Renderer
 from bringup.engines.values import values
-from bringup.flow_open import read_inventory
+from bringup.flow import steps_of
+from bringup.flow_open import Choice, read_inventory
+from bringup.flow_serve import Wish, know
+from bringup.flow_serve_open import serving_tools
 from tests.dynamo.loopback import WORKER, Loopback
 from tests.dynamo.processes import Program, free_low_port, free_ports, until
 
@@ -75,13 +78,16 @@ class Practice:
     )
     with_front: bool = True
     ready_timeout_s: int = 60
+    spares: tuple[
+        str, ...
+    ] = ()  # hosts of the decode role besides its first, each a place of its own
     ports: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [*self.roles, "http"]
         self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         self.ports |= {f"{role}.system": free_low_port() for role in self.roles}
-        self._write_stand_in()
+        self._write_stand_in(self.folder)
         for part in ("prefill", "decode", "agg", "frontend"):
             self.set(part)
         self.write_inventory()
@@ -98,6 +104,24 @@ class Practice:
     def set(self, part: str, **told: Any) -> None:
         """Say how a part behaves from its next start on: words, env, name, say, exit."""
         (self.folder / f"{part}.json").write_text(json.dumps(told))
+
+    def place(self, host: str) -> Path:
+        """The folder in which a spare host has all that is its own."""
+        return self.folder / host
+
+    def add_spare(self, host: str) -> None:
+        """Name one more decode host, with settings of its own (`set_spare`) and fresh ports."""
+        self.spares = (*self.spares, host)
+        if not self.place(host).exists():
+            self.place(host).mkdir()
+            self._write_stand_in(self.place(host))
+            self.set_spare(host)
+            self.ports |= {host: free_ports(1)[0], f"{host}.system": free_low_port()}
+        self.write_inventory()
+
+    def set_spare(self, host: str, **told: Any) -> None:
+        """Say how the decode worker of a spare host behaves from its next start on."""
+        (self.place(host) / "decode.json").write_text(json.dumps(told))
 
     def script(self, role: str, word: str) -> subprocess.CompletedProcess[str]:
         """Run a written script."""
@@ -127,6 +151,9 @@ class Practice:
     def stop(self) -> None:
         """Kill whatever runs."""
         self._kill((*self.roles, "frontend"))
+        for path in self.folder.glob(f"*/serve/{NAME}/*.pid"):
+            with suppress(ProcessLookupError):
+                os.killpg(int(path.read_text().split()[0]), signal.SIGKILL)
 
     def _kill(self, roles: Iterable[str]) -> None:
         """A registered worker takes its keys along when asked; a loading one does not listen."""
@@ -169,11 +196,19 @@ class Practice:
         login = dict(self.login) or {"user": "root"}
         hosts = {
             name: {"address": f"127.0.0.{number}", **login}
-            for number, name in enumerate(self._hosts(), 1)
+            for number, name in enumerate((*self._hosts(), *self.spares), 1)
         }
+        for name in self.spares:
+            hosts[name]["knobs"] = self._own(name)
         (self.inventory / "hosts.yml").write_text(yaml.safe_dump({"hosts": hosts}))
         path = self.inventory / f"deployments/{NAME}.yml"
         path.write_text(yaml.safe_dump(self._deployment(services), sort_keys=False))
+
+    def _own(self, host: str) -> dict[str, Any]:
+        names = ("venv", "serve", "log")
+        venv, serve, log = (str(self.place(host) / name) for name in names)
+        return {"venv": venv, "serve_folder": serve, "log_folder": log,
+                "port": self.ports[host], "system_port": self.ports[f"{host}.system"]}  # fmt: skip
 
     def _hosts(self) -> list[str]:
         return [f"h{number}" for number, _ in enumerate(self.roles, 1)]
@@ -203,7 +238,8 @@ class Practice:
 
     def _role(self, role: str, mode: str, host: str) -> dict[str, Any]:
         knobs = {"port": self.ports[role], "system_port": self.ports[f"{role}.system"]}
-        return {"mode": mode, "hosts": host, "knobs": knobs}
+        hosts = [host, *self.spares] if mode == "decode" else [host]
+        return {"mode": mode, "hosts": hosts, "knobs": knobs}
 
     def write_scripts(self) -> None:
         """Render every part and write it where the scripts of a host lie."""
@@ -221,8 +257,18 @@ class Practice:
                 path.write_text(renderer.text(part.spec.template, given))
                 path.chmod(0o755)
 
-    def _write_stand_in(self) -> None:
-        binaries = self.folder / "venv/bin"
+    def write_scripts_by_facts(self) -> None:
+        """Write what `provision` would write: by the facts of this machine, where `start` looks."""
+        known = read_inventory(str(self.inventory))
+        choice = Choice(str(self.inventory), state=str(self.folder / "state"))
+        with serving_tools(known, choice, lambda _: None, local=True) as tools:
+            for part in know(tools, Wish(known, known.deployments[NAME])).parts.values():
+                host = part.world.host
+                for step in steps_of(tools, Design(host, (), (part,))):
+                    tools.fleet.remote(host.name).write(step.actions)  # type: ignore[arg-type]
+
+    def _write_stand_in(self, folder: Path) -> None:
+        binaries = folder / "venv/bin"
         binaries.mkdir(parents=True)
         (binaries / "python").symlink_to(sys.executable)
         environment = {
@@ -233,7 +279,7 @@ class Practice:
             "HF_ENDPOINT": "http://127.0.0.1:9",
         }
         text = STANDIN.format(
-            python=sys.executable, real=str(self.dynamo.python), folder=str(self.folder),
+            python=sys.executable, real=str(self.dynamo.python), folder=str(folder),
             environment=environment, worker=str(WORKER),
         )  # fmt: skip
         (binaries / "python3").write_text(textwrap.dedent(text))
