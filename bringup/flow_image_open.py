@@ -12,7 +12,7 @@ from pathlib import Path
 from .core.errors import UsageError
 from .core.event import Listen
 from .core.host import Host, Inventory, Login
-from .core.remote import Fleet, Remote, Traffic
+from .core.remote import Fleet, Remote
 from .core.words import Secret
 from .edge.engine import Builder, Engine
 from .edge.image_file import ImageFolder, read_image, read_images
@@ -52,10 +52,6 @@ class Opened:
     def remotes(self) -> dict[str, Remote]:
         assert self.fleet is not None
         return {host.name: self.fleet.remote(host.name) for host in self.hosts}
-
-    def traffic(self) -> Mapping[str, Traffic]:
-        """Return what each host has cost so far."""
-        return self.fleet.traffic() if self.fleet is not None else {}
 
     @property
     def engines(self) -> dict[str, Engine]:

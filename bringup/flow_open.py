@@ -19,6 +19,7 @@ from .core.errors import UsageError
 from .core.event import Event, Listen
 from .core.host import Deployment, Host, Inventory
 from .core.nearest import did_you_mean
+from .core.remote import Traffic
 from .edge.store import Store
 from .flow_types import Order, Tools
 
@@ -149,6 +150,13 @@ def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[
             version=__version__,
             listen=listen,
         )
+
+
+def spent() -> dict[str, Traffic]:
+    """Return what all connections closed since the last time have cost, host by host."""
+    from .edge import ledger
+
+    return ledger.take()
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from .report_junit import junit
 from .report_page import page
 from .report_probe import age, probe_view
 from .report_screen import Screen
-from .report_stats import stats_document, stats_view
 from .report_summary import summary_document, summary_view
 
 
@@ -37,7 +36,6 @@ class Look:
     files: tuple[str, ...] = ()
     since: str = ""
     every_s: int = 0
-    stats: bool = False
 
 
 def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
@@ -62,10 +60,6 @@ def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
             probed = probe(tools, order)
             _tell_changes(screen, before, probed)
             code = code_of(probed, strict=wanted.strict)
-        if wanted.stats:
-            traffic = tools.fleet.traffic()
-            screen.show(stats_view(traffic))
-            screen.emit(stats_document(traffic))
     return code
 
 

@@ -1,4 +1,4 @@
-"""What a run cost: connections, commands and bytes, host by host."""
+"""What a run cost: connections, commands, round trips and bytes, host by host."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from .core.remote import Traffic
 
 def stats_view(traffic: Mapping[str, Traffic]) -> RenderableType:
     """Return the cost of every host as a table."""
-    table = Table("host", "connections", "commands", "sent", "received", box=None, padding=(0, 2))
+    heads = ("host", "connections", "commands", "round trips", "sent", "received")
+    table = Table(*heads, box=None, padding=(0, 2))
     for column in table.columns[1:]:
         column.justify = "right"
     for host, cost in sorted(traffic.items()):
         sizes = (f"{cost.sent:,} B", f"{cost.received:,} B")
-        table.add_row(host, str(cost.connections), str(cost.commands), *sizes)
+        counts = (cost.connections, cost.commands, cost.round_trips)
+        table.add_row(host, *map(str, counts), *sizes)
     return table
 
 

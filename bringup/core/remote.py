@@ -125,12 +125,18 @@ class Looking:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a run cost: connections, commands, bytes each way."""
+    """What a run cost: connections, commands, bytes each way, and round trips that it waited for.
+
+    A new connection is four round trips (TCP, versions, two of the key exchange). A login is one,
+    with the first command in it, else two; a command is one, and one more where no channel was
+    open for it. Bytes of a stream are sent ahead and cost no more.
+    """
 
     connections: int = 0
     commands: int = 0
     sent: int = 0
     received: int = 0
+    round_trips: int = 0
 
 
 class Fleet(Protocol):

@@ -51,6 +51,11 @@ class Verb:
     reads_only: bool = False  # may run under `invoke --dry`
 
     @property
+    def contacts_hosts(self) -> bool:
+        """Whether it may open connections: then it lets people say which host keys to trust."""
+        return "known_hosts" in inspect.signature(self.act).parameters
+
+    @property
     def summary(self) -> str:
         """First line of the docstring."""
         return (inspect.getdoc(self.act) or "").splitlines()[0]

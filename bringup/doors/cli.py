@@ -10,7 +10,7 @@ import click
 
 from ..core.verb import Option, Verb, defaults, options
 from ..verbs import collect
-from .run import COMMON, perform
+from .run import offered, perform
 
 
 def parameter(option: Option, default: object) -> click.Parameter:
@@ -45,8 +45,7 @@ def command(verb: Verb) -> click.Command:
     """Return the click command of a verb."""
     given = {option.name: option.default for option in options(verb)}
     parameters = [
-        parameter(option, given.get(option.name, option.default))
-        for option in (*options(verb), *COMMON)
+        parameter(option, given.get(option.name, option.default)) for option in offered(verb)
     ]
 
     def act(**values: Any) -> None:  # noqa: ANN401 - click hands over what it parsed

@@ -14,9 +14,9 @@ from invoke.main import program
 from invoke.tasks import Task
 
 from ..core.errors import Exit
-from ..core.verb import Option, Verb, defaults, options
+from ..core.verb import Option, Verb, defaults
 from ..verbs import collect
-from .run import COMMON, perform
+from .run import offered, perform
 from .spelling import spelled
 
 
@@ -53,7 +53,7 @@ def task(verb: Verb) -> Task[Callable[..., None]]:
     An argument is optional to Invoke, which would exit 1 where it is missing; `_missing` exits 2.
     Short flags are off, since Invoke would give ``-h`` to ``--host``.
     """
-    every = (*options(verb), *COMMON)
+    every = offered(verb)
     given = defaults(verb, os.environ)
 
     def body(context: Context, **values: Any) -> None:  # noqa: ANN401 - Invoke parsed them

@@ -13,12 +13,23 @@ from typing import Any
 from ..core.errors import Exit, Interrupted, ToolError
 from ..core.verb import Help, Option, Verb, options
 from ..report_screen import Screen, screen_for
+from ..verbs.common import tell_cost
 
 COMMON = (
     Option("json", bool, False, Help("print JSON, one object a line, instead of text")),
     Option("debug", bool, False, Help("show the traceback of an error")),
 )
 """Options of every verb, added by the doors."""
+
+STATS = Option(
+    "stats", bool, False, Help("tell connections, commands, round trips and bytes of every host")
+)
+"""An option of every verb that may contact hosts."""
+
+
+def offered(verb: Verb) -> tuple[Option, ...]:
+    """Return all options of a verb: its own, and those that the doors add."""
+    return (*options(verb), *COMMON, *((STATS,) if verb.contacts_hosts else ()))
 
 
 def perform(verb: Verb, values: Mapping[str, Any]) -> int:
@@ -37,6 +48,8 @@ def perform(verb: Verb, values: Mapping[str, Any]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     finally:
+        if values.get("stats"):
+            tell_cost(screen)
         screen.close()
 
 
@@ -62,4 +75,4 @@ def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-__all__ = ["COMMON", "Exit", "perform"]
+__all__ = ["COMMON", "Exit", "offered", "perform"]

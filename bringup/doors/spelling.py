@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..core.verb import Option, Verb, options
-from .run import COMMON
+from ..core.verb import Option, Verb
+from .run import offered
 
 CORE = ("--help", "--dry", "--echo", "--list", "--pty", "--hide")
 """Invoke's own flags that people write behind a task."""
@@ -17,7 +17,7 @@ CORE = ("--help", "--dry", "--echo", "--list", "--pty", "--hide")
 
 def spelled(words: Iterable[str], verbs: Iterable[Verb], *, rest: str = "") -> list[str]:
     """Return words with each verb's argument as an option; `rest` is what stood behind ``--``."""
-    known = {verb.name: (*options(verb), *COMMON) for verb in verbs}
+    known = {verb.name: offered(verb) for verb in verbs}
     found = list(_spelled(list(words), known))
     last = next((known[word] for word in reversed(found) if word in known), ())
     argument = _argument(last)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import Interrupted, ToolError, Unreachable, UsageError
 from ..core.host import Host
 from ..core.remote import Result, Traffic, Trusted
-from . import hostscripts, ssh_library
+from . import hostscripts, ledger, ssh_library
 from .actions import Call, ScriptedRemote, Session
 from .hostscripts import Shipment
 from .output import Output
@@ -63,9 +63,11 @@ class SshFleet:
     def close(self) -> None:
         """End every line, also those being made; whoever waits on one gets an error at once."""
         with self._lock:
-            self._closed, lines = True, self._lines
+            first, self._closed, lines = not self._closed, True, self._lines
         if lines is not None:
             lines.close()
+        if first:
+            ledger.add(self.traffic())
 
     def seconds_for(self, seconds: float, name: str) -> float:
         """Return how long a command may take: its own limit, or what the run has left."""

@@ -25,6 +25,7 @@ class Meter:
 
     streams: list[MeteredStream]
     commands: int = 0
+    round_trips: int = 0
 
     def traffic(self) -> Traffic:
         return Traffic(
@@ -32,6 +33,7 @@ class Meter:
             commands=self.commands,
             sent=sum(stream.sent for stream in self.streams),
             received=sum(stream.received for stream in self.streams),
+            round_trips=self.round_trips,
         )
 
 
@@ -86,6 +88,7 @@ class Line:
             spare, self._spare = self._spare, None
         opened = spare is not None and spare.done.wait(ssh_exec.OPEN_S) and spare.usable
         ready = spare.channel if spare is not None and opened else None
+        self._meter.round_trips += 1 if ready else 2
         return ssh_exec.begin(self.transport, shipment, self.abort, ready)
 
     def _open_ahead(self) -> None:
@@ -102,6 +105,7 @@ class Line:
             channel = self._begin(shipment)
             channel.settimeout(ssh_exec.OPEN_S)
             channel.sendall(shipment.prefix)
+            self._open_ahead()
         except (OSError, EOFError) as error:
             raise self._lost(Lost(str(error) or "the line closed"), 0.0) from error
         except Lost as lost:

@@ -24,6 +24,9 @@ from .ssh_transport import HOST_KEYS, Dropped, HostTransport, host_key, max_star
 TRIES = 4
 """Connections tried when the server closes each before it says its version (MaxStartups)."""
 
+CONNECT_TRIPS = 4
+"""Round trips until a line is encrypted: TCP, versions, and two of the key exchange."""
+
 PAUSE_S = 0.4
 """First pause between those, doubled each time, with up to as much again at random."""
 
@@ -92,6 +95,7 @@ class Lines:
         lines = () if endpoint.pin else self._known.about(endpoint)
         kinds = preferred_kinds(lines, HOST_KEYS)
         transport = shake_hands(stream, endpoint, kinds, self.stop)
+        meter.round_trips += CONNECT_TRIPS
         try:
             trusted = self._trust(endpoint, transport)
             fly = self._flight(endpoint, transport, first)
@@ -101,6 +105,7 @@ class Lines:
             transport.close()
             raise
         flies = self._flies(endpoint, transport)
+        meter.round_trips += 1 if flies else 2
         line = Line(route, transport, stream, meter, flies=flies, trusted=trusted)
         with self._lock:
             self._lines.append(line)

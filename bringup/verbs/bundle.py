@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from ..core.errors import Exit, UsageError, gravest
 from ..core.verb import Help, Verb
 from ..report_screen import Screen
-from .common import AcceptNew, Folder, KnownHosts, Stats, show_stats
+from .common import AcceptNew, Folder, KnownHosts
 
 if TYPE_CHECKING:
     from ..bundle.kubernetes import Volume
@@ -104,7 +104,6 @@ def bundle_push(
     inventory: Folder = "inventory",
     known_hosts: KnownHosts = "",
     accept_new: AcceptNew = False,
-    stats: Stats = False,
 ) -> Exit:
     """Place a bundle in folders: frontends' hosts, or one that mounts a shared folder.
 
@@ -126,15 +125,12 @@ def bundle_push(
         rows = push(
             whole, targets(to, known, tools), check=check, replace=replace, listen=screen.tell
         )
-        traffic = tools.fleet.traffic()
     changed = any(row.outcome is Outcome.CHANGED for row in rows)
     screen.show(push_view(rows, after=f"then {restarting(release_of(dynamo))}" if changed else ""))
     for row in rows:
         screen.emit(push_document(row))
         if row.error:
             screen.fail(row.error)
-    if stats:
-        show_stats(screen, traffic)
     return gravest([_code(row) for row in rows])
 
 

@@ -11,7 +11,6 @@ from ..core.verb import Help
 
 if TYPE_CHECKING:
     from ..core.knobs import Knob
-    from ..core.remote import Traffic
     from ..report_screen import Screen
 
 Folder = Annotated[
@@ -27,16 +26,17 @@ KnownHosts = Annotated[str, Help("known_hosts file (default: ~/.ssh/known_hosts)
 State = Annotated[
     str, Help("folder for facts and receipts (default: .bringup)", env="BRINGUP_STATE")
 ]
-Stats = Annotated[bool, Help("tell connections, commands and bytes of every host")]
 Set = Annotated[tuple[str, ...], Help("set a knob by your own word: KNOB=VALUE; repeatable")]
 
 
-def show_stats(screen: Screen, traffic: Mapping[str, Traffic]) -> None:
-    """Tell what a run cost on each host, to people and to machines."""
+def tell_cost(screen: Screen) -> None:
+    """Tell what a run has cost each host, to people and to machines."""
+    from ..flow_open import spent
     from ..report_stats import stats_document, stats_view
 
-    screen.show(stats_view(traffic))
-    screen.emit(stats_document(traffic))
+    costs = spent()
+    screen.show(stats_view(costs))
+    screen.emit(stats_document(costs))
 
 
 def knob_settings(words: tuple[str, ...], knobs: Mapping[str, Knob]) -> dict[str, Scalar]:

@@ -17,8 +17,6 @@ from .common import (
     KnownHosts,
     Limit,
     State,
-    Stats,
-    show_stats,
 )
 from .image_options import Check, EngineWords, Images, Name, On
 
@@ -51,7 +49,6 @@ def image_ship(
     state: State = "",
     known_hosts: KnownHosts = "",
     accept_new: AcceptNew = False,
-    stats: Stats = False,
 ) -> Exit:
     """Carry a built image to hosts: only what each lacks, compared by ID afterwards.
 
@@ -85,12 +82,9 @@ def image_ship(
         if check:
             return _routes(screen, shipping, name, reference)
         shipment = ship(shipping, reference)
-        traffic = yard.traffic()
     arrived = [one for _, one in sorted(shipment.arrived.items())]
     screen.show(shipped_view((a.route, a.identity, a.sent, a.seconds) for a in arrived))
     screen.emit({"schema": "bringup.image-shipment/1", "image": name, "hosts": arrived})
-    if stats:
-        show_stats(screen, traffic)
     return _errors(screen, [one.error for one in arrived])
 
 
@@ -146,7 +140,6 @@ def image_rollback(
     inventory: Folder = "inventory",
     known_hosts: KnownHosts = "",
     accept_new: AcceptNew = False,
-    stats: Stats = False,
 ) -> Exit:
     """Let an image's name stand for an earlier image again, on hosts that kept it."""
     from ..flow_image_keep import rollback
@@ -158,11 +151,8 @@ def image_rollback(
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
     with opened(Place(images), choice, screen.tell, hosts=True) as yard:
         done = rollback(yard.engines, reference, to=to, check=check, listen=screen.tell)
-        traffic = yard.traffic()
     screen.show(kept_view(((k.host, k.identity, k.was, k.names) for k in done), "from"))
     screen.emit({"schema": "bringup.image-rollback/1", "image": name, "hosts": done})
-    if stats:
-        show_stats(screen, traffic)
     return _errors(screen, [kept.error for kept in done])
 
 
@@ -180,7 +170,6 @@ def image_prune(
     inventory: Folder = "inventory",
     known_hosts: KnownHosts = "",
     accept_new: AcceptNew = False,
-    stats: Stats = False,
 ) -> Exit:
     """Remove old images of one name from hosts; the current one and other names stay."""
     from ..flow_image_keep import prune
@@ -195,11 +184,8 @@ def image_prune(
         done = prune(
             yard.engines, reference, keep=keep, stage=STAGE, check=check, listen=screen.tell
         )
-        traffic = yard.traffic()
     screen.show(kept_view(((k.host, k.identity, "", k.names) for k in done), "removed"))
     screen.emit({"schema": "bringup.image-prune/1", "image": name, "hosts": done})
-    if stats:
-        show_stats(screen, traffic)
     return _errors(screen, [kept.error for kept in done])
 
 

@@ -17,7 +17,6 @@ from .common import (
     KnownHosts,
     Limit,
     State,
-    Stats,
 )
 
 
@@ -44,7 +43,6 @@ def probe(
     state: State = "",
     known_hosts: KnownHosts = "",
     accept_new: AcceptNew = False,
-    stats: Stats = False,
 ) -> Exit:
     """Tell the true state of hosts: verdict, findings with evidence and remedy, facts.
 
@@ -66,7 +64,6 @@ def probe(
         files=from_,
         since=changed_since,
         every_s=watch,
-        stats=stats,
     )
     return look(screen, choice, wanted)
 

@@ -18,16 +18,11 @@ from .common import (
     Limit,
     Set,
     State,
-    Stats,
     knob_settings,
-    show_stats,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..core.outcome import Ended
-    from ..core.remote import Traffic
     from ..flow_open import Choice
     from ..flow_types import Order
 
@@ -59,7 +54,6 @@ def provision(
     state: State = "",
     known_hosts: KnownHosts = "",
     accept_new: AcceptNew = False,
-    stats: Stats = False,
 ) -> Exit:
     """Bring hosts to what the inventory wants of them.
 
@@ -88,7 +82,7 @@ def provision(
         known, hosts, served, check=check, set=settings, approve=compare(plan),
         fix=choice_of(fix, fix_only, fix_level, plan),
     )  # fmt: skip
-    ended, traffic = _run(screen, choice, order)
+    ended = _run(screen, choice, order)
     keep(save_plan, ended)
     code = gravest([one.code for one in ended])
     counts = {word: len(them) for word, them in by_outcome(ended, check=check).items()}
@@ -97,8 +91,6 @@ def provision(
     screen.fail(*(one.error for one in ended if one.error))
     screen.show(summary_view(ended, check=check))
     screen.emit(summary_document(counts, code))
-    if stats:
-        show_stats(screen, traffic)
     return _serve(screen, choice, order, code) if serve else code
 
 
@@ -123,9 +115,7 @@ def _serve(screen: Screen, choice: Choice, order: Order, code: Exit) -> Exit:
     return code
 
 
-def _run(
-    screen: Screen, choice: Choice, order: Order
-) -> tuple[tuple[Ended, ...], Mapping[str, Traffic]]:
+def _run(screen: Screen, choice: Choice, order: Order) -> tuple[Ended, ...]:
     """Do the work; machines get each host as it ends, people what was done when they stop it."""
     from ..flow import provision as run
     from ..flow_open import tools_for
@@ -139,7 +129,7 @@ def _run(
 
     try:
         with tools_for(order.inventory, choice, screen.tell) as tools:
-            return run(tools, order, ended_on=tell), tools.fleet.traffic()
+            return run(tools, order, ended_on=tell)
     except KeyboardInterrupt:
         screen.show(summary_view(done, check=order.check) if done else "no host was done")
         raise

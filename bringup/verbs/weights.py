@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from ..core.errors import Blocked, Exit, gravest
 from ..core.verb import Help, Verb
 from ..report_screen import Screen
-from .common import AcceptNew, Folder, Hosts, KnownHosts, Stats, show_stats
+from .common import AcceptNew, Folder, Hosts, KnownHosts
 
 if TYPE_CHECKING:
     from ..flow_weights import SyncPlan
@@ -43,7 +43,6 @@ def weights_sync(
     inventory: Folder = "inventory",
     known_hosts: KnownHosts = "",
     accept_new: AcceptNew = False,
-    stats: Stats = False,
 ) -> Exit:
     """Copy a model folder to the hosts that lack it, or a part of it; what is there stays.
 
@@ -68,11 +67,7 @@ def weights_sync(
         plan = plan_sync(tools, wish_of(asked, known, tools))
         _show(screen, plan)
         done = {} if check else copy(tools, plan)
-        traffic = tools.fleet.traffic()
-    code = _ended(screen, plan, done)
-    if stats:
-        show_stats(screen, traffic)
-    return code
+    return _ended(screen, plan, done)
 
 
 def weights_check(

@@ -15,7 +15,7 @@ from bringup.core.errors import Blocked, Exit, UsageError
 from bringup.core.verb import Help, Verb, options
 from bringup.doors import cli
 from bringup.doors import invoke as tasks
-from bringup.doors.run import COMMON, perform
+from bringup.doors.run import offered, perform
 from bringup.doors.spelling import spelled
 from bringup.report_screen import Screen
 from bringup.verbs import collect
@@ -57,10 +57,28 @@ def test_both_doors_offer_the_same_options(name: str) -> None:
     verb = VERBS[name]
     task = tasks.task(verb)
     invoke_names = {argument.names[0].replace("-", "_") for argument in task.get_arguments()}
-    declared = {option.name for option in (*options(verb), *COMMON)}
+    declared = {option.name for option in offered(verb)}
     click_names = {parameter.name for parameter in cli.command(verb).params}
     assert click_names == declared
     assert invoke_names == {name.strip("_") for name in declared}
+
+
+LOCAL = {
+    "image.diff", "image.history", "image.pin", "image.rebase", "bundle.kubernetes",
+    "engine.schema", "inventory.show", "inventory.import", "demo", "lab.up", "lab.down",
+    "lab.status", "test",
+}  # fmt: skip
+"""Verbs that open no connection to a host of an inventory."""
+
+
+def test_every_verb_that_contacts_hosts_tells_what_it_cost() -> None:
+    silent = {name for name in VERBS if "stats" not in {o.name for o in offered(VERBS[name])}}
+    assert silent == LOCAL
+
+
+def test_fleets_are_opened_in_one_place_so_that_none_goes_uncounted() -> None:
+    sources = (ROOT / "bringup").rglob("*.py")
+    assert [path.name for path in sources if "SshFleet(" in path.read_text()] == ["flow_open.py"]
 
 
 @pytest.mark.parametrize("name", VERBS)

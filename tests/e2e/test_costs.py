@@ -14,10 +14,13 @@ PAIR = ("--host", "b300-[04,07]")
 
 
 def costs(lab: Lab, verb: str, *words: str) -> set[tuple[int, int]]:
-    """Return connections and commands of every host in one run."""
+    """Return connections and commands of every host in one run; its round trips are told too."""
     stats = lab.objects(verb, *words, "--stats")[-1]
     assert stats["schema"] == "bringup.stats/1"
     assert all(cost["sent"] and cost["received"] for cost in stats["hosts"].values())
+    for cost in stats["hosts"].values():
+        most = 6 * cost["connections"] + 2 * cost["commands"]
+        assert 5 * cost["connections"] <= cost["round_trips"] <= most
     return {(cost["connections"], cost["commands"]) for cost in stats["hosts"].values()}
 
 

@@ -52,6 +52,18 @@ def test_first_answer_comes_two_round_trips_earlier(sshd: Sshd, tmp_path: Path) 
     assert plain - at_once > 2 * FAR_S
 
 
+@pytest.mark.parametrize(("one_flight", "trips"), [(True, 5), (False, 8)])
+def test_round_trips_that_are_counted_are_those_that_are_waited_for(
+    sshd: Sshd, tmp_path: Path, one_flight: bool, trips: int
+) -> None:
+    with far(sshd, tmp_path, one_flight=one_flight) as remote:
+        began = monotonic()
+        remote.read("true", seconds=60)
+        waited = (monotonic() - began) / FAR_S + 1  # TCP's own ends at the near side of the line
+        assert remote.traffic().round_trips == trips
+    assert trips - 1 < waited < trips + 4
+
+
 def next_answer_s(sshd: Sshd, tmp_path: Path, *, one_flight: bool) -> float:
     """Return the least time of a command on a line that had a moment's rest."""
     with far(sshd, tmp_path, one_flight=one_flight) as remote:
