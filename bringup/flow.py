@@ -28,6 +28,7 @@ from .flow_bundle_place import bundle_steps, refusals
 from .flow_engine import answered
 from .flow_fix import NOTHING, Mended, cleared, mend_all
 from .flow_gather import look, seen
+from .flow_image_place import placement, routed
 from .flow_types import Order, Tools
 from .probes import ALL
 from .probes.access import HostKey
@@ -174,16 +175,19 @@ def make_plan(
     asked = answered(tools, deployment.image) if deployment else ()
     found = design(order.inventory, host, deployment, facts, order.set, asked=asked)
     bundles = bundle_steps(order.inventory, host, deployment)
-    wanted = (*(step for fix in first for step in fix.steps), *steps_of(tools, found), *bundles)
-    steps = merged(wanted)
+    image = placement(tools, host, deployment, facts)
+    fixes = (step for fix in first for step in fix.steps)
+    steps = merged((*fixes, *image.steps, *bundles, *steps_of(tools, found)))
     tools.listen(Event(host.name, "observe", f"{len(steps)} steps"))
     seen = observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
+    steps, refused = routed(tools, host, image, steps, seen, engine_comes=bool(first))
+    findings = image.judged(cleared(found.findings, first), order)
     return Plan(
         host=host.name,
         tool=tools.version,
         inventory=order.inventory.folder,
         facts=facts_digest(facts[host.name]),
-        findings=(*cleared(found.findings, first), *refusals(host, bundles, seen)),
+        findings=(*findings, *refused, *refusals(host, bundles, seen)),
         decisions=found.decisions,
         steps=plan_steps(steps, seen),
     )

@@ -16,7 +16,7 @@ from .core.plan import Plan, Planned
 from .core.receipt import Outcome, Receipt
 from .core.remote import Reader, Remote
 from .core.script import Ask, compose, seconds_for, split
-from .core.steps import Observation, Push, Run, State, Step, Write, observed
+from .core.steps import Carry, Observation, Push, Run, State, Step, Write, observed
 from .core.words import HostPath, shown
 from .steps import together
 
@@ -144,6 +144,8 @@ def _act(tools: Tools, remote: Remote, host: Host, steps: list[Step]) -> dict[st
                 _run(tools, remote, host, step, action)
             elif isinstance(action, Push):
                 remote.push(action)
+            elif isinstance(action, Carry) and tools.freight is not None:
+                tools.freight.carry(host, action)
     return observe(tools, remote, host, steps)
 
 

@@ -22,7 +22,7 @@ from .flow_relay import fetch_parts, serving
 from .flow_ship_types import Arrived, Planned, Shipping
 from .flow_upload import Finish, Source, finish, upload
 from .image.record import kept_name
-from .image.route import Cargo, Route, Way, human
+from .image.route import Cargo, HostImages, Route, Way, human
 
 
 @dataclass(slots=True)
@@ -34,23 +34,30 @@ class Carrier:
     local: Registry | None
     stored: Stored | None
     scratch: Path
-    archive: Stream | None = None
-    packing: Source = Source.GZIP
+    archives: dict[Source, Stream] = field(default_factory=dict)
+    is_pushed: bool = False  # to the inventory's registry
     seed: str = ""  # host that hands parts on; its own stay until all is done
     relay_url: str = ""
 
     def prepare(self, plans: Collection[Planned]) -> None:
         """Make once what several hosts will need: an archive, or the push to an own registry."""
         able = [planned for planned in plans if not planned.route.trouble]
-        packed = [planned.there for planned in able if planned.route.way is Way.ARCHIVE]
-        if packed:
-            modern = all(there.zstd for there in packed) and shutil.which("zstd") is not None
-            self.packing = Source.ZSTD if modern else Source.GZIP
-            self.archive = save_archive(
-                self.shipping.source, self.cargo, self.scratch, self.packing.value
-            )
-        if any(planned.route.way is Way.REGISTRY for planned in able):
+        for planned in able:
+            if planned.route.way is Way.ARCHIVE:
+                self.archive_for(planned.there)
+        if any(planned.route.way is Way.REGISTRY for planned in able) and not self.is_pushed:
             push_to(self.shipping, self.cargo)
+            self.is_pushed = True
+
+    def archive_for(self, there: HostImages) -> tuple[Stream, Source]:
+        """Return the archive that a host can unpack; each kind is made once."""
+        modern = there.zstd and shutil.which("zstd") is not None
+        packing = Source.ZSTD if modern else Source.GZIP
+        if packing not in self.archives:
+            self.archives[packing] = save_archive(
+                self.shipping.source, self.cargo, self.scratch, packing.value
+            )
+        return self.archives[packing], packing
 
     def carry(self, planned: Planned) -> Arrived:
         """Carry to one host; whatever goes wrong is in the result."""
@@ -81,8 +88,8 @@ class Carrier:
             case Way.LAYERS if self.stored is not None:
                 stream = layers_stream(self.stored, planned.route.present, self.cargo.kept)
                 return self.parts(planned, stream, Source.PARTS)
-            case Way.ARCHIVE if self.archive is not None:
-                return self.parts(planned, self.archive, self.packing)
+            case Way.ARCHIVE:
+                return self.parts(planned, *self.archive_for(planned.there))
             case Way.PULL if self.local is not None:
                 name, _, tag = self.cargo.kept.rpartition(":")
                 return self.pull(planned, f"localhost:PORT/{name}:{tag}", self.local.port)
@@ -230,6 +237,6 @@ def push_to(shipping: Shipping, cargo: Cargo) -> None:
 
 def save_archive(source: Engine, cargo: Cargo, scratch: Path, packer: str) -> Stream:
     """Return a compressed archive of an image that this machine's engine has."""
-    path = scratch / "image.packed"
+    path = scratch / f"image.{packer}"
     source.save(cargo.kept, path, packer)
     return file_stream(path, f"archive-{packer}")

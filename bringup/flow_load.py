@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from .core.errors import Blocked
@@ -35,23 +36,37 @@ class Loaded:
 
 
 @contextlib.contextmanager
-def loaded(shipping: Shipping, reference: str, *, only_look: bool = False) -> Iterator[Loaded]:
+def loaded(
+    shipping: Shipping, reference: str, identity: str = "", *, only_look: bool = False
+) -> Iterator[Loaded]:
     """Give an image ready to travel; with `only_look` nothing is copied, and sizes are estimates.
 
-    Raises Blocked when the source does not have the image.
+    `identity` is the ID to carry, "" what the reference stands for. Raises Blocked when the source
+    does not have the image.
     """
-    facts = _source_image(shipping.source, reference)
+    facts = _source_image(shipping.source, reference, identity)
     name, _, tag = reference.rpartition(":")
     kept = kept_name(name, tag, facts.id)
     cargo = Cargo(facts, reference, kept)
     if not only_look:
         shipping.source.tag(facts.id, kept)
-    if shipping.way is Way.ARCHIVE or shipping.own_registry or not registry.available():
+    if not uses_registry(shipping):
         yield Loaded(cargo)
         return
-    with registry.running(shipping.folder / "registry") as local:
+    with _registry(shipping) as local:
         look = _foreseen if only_look else _pushed
         yield look(shipping, local, cargo, name, kept.rpartition(":")[2])
+
+
+def uses_registry(shipping: Shipping) -> bool:
+    """Return whether images go through the controller's own registry."""
+    return shipping.way is not Way.ARCHIVE and not shipping.own_registry and registry.available()
+
+
+def _registry(shipping: Shipping) -> AbstractContextManager[Registry]:
+    if shipping.local is not None:
+        return contextlib.nullcontext(shipping.local)
+    return registry.running(shipping.folder / "registry")
 
 
 def _foreseen(shipping: Shipping, local: Registry, cargo: Cargo, name: str, tag: str) -> Loaded:
@@ -93,15 +108,17 @@ def _push(source: Engine, local: Registry, facts: ImageFacts, name: str, tag: st
         return local.push(source, facts, name, tag, port=tunnel.port)
 
 
-def _source_image(source: Engine, reference: str) -> ImageFacts:
-    match source.image(reference):
+def _source_image(source: Engine, reference: str, identity: str) -> ImageFacts:
+    match source.image(identity or reference):
         case Known(value=facts):
             return facts
         case Absent():
+            which = f"{reference} {identity[:19]}".rstrip()
+            again = " --force" if identity else ""
             raise Blocked(
-                f"cannot ship {reference}: {source.name} does not have it",
+                f"cannot ship {which}: {source.name} does not have it",
                 host=source.name,
-                remedy=f"bringup image.build {reference.partition(':')[0]}",
+                remedy=f"bringup image.build {reference.partition(':')[0]}{again}",
             )
         case Unknown(why=why, evidence=evidence):
             raise Blocked(f"cannot ship {reference}: {why}", host=source.name, said=evidence)

@@ -65,12 +65,12 @@ def read_inventory(folder: str) -> Inventory:
     from .engines.knobs import KNOBS
 
     path = Path(folder or "inventory")
-    return load(path, images=_images(path), knobs=KNOBS, engines=tuple(ENGINES))
+    return load(path, images=images_beside(folder), knobs=KNOBS, engines=tuple(ENGINES))
 
 
-def _images(folder: Path) -> Path | None:
-    """Images lie beside the inventory, else in the working directory."""
-    for place in (folder.parent / "images", Path("images")):
+def images_beside(folder: str) -> Path | None:
+    """Return the images' folder: beside the inventory, else in the working directory."""
+    for place in (Path(folder or "inventory").parent / "images", Path("images")):
         if place.is_dir():
             return place
     return None

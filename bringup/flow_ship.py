@@ -37,12 +37,12 @@ def plan_shipment(shipping: Shipping, cargo: Cargo) -> dict[str, Planned]:
             for host, remote in shipping.hosts.items()
         }
         return {
-            host: _planned(shipping, host, cargo, answer.result())
-            for host, answer in answers.items()
+            host: routed(shipping, host, cargo, answer.result()) for host, answer in answers.items()
         }
 
 
-def _planned(shipping: Shipping, host: str, cargo: Cargo, there: HostImages) -> Planned:
+def routed(shipping: Shipping, host: str, cargo: Cargo, there: HostImages) -> Planned:
+    """Return by which way a host that was looked at would get a cargo."""
     found = route(
         host, cargo, there,
         tunnels=isinstance(shipping.hosts[host], Tunnels) and not shipping.relay,

@@ -11,6 +11,7 @@ from .core.event import Listen, ignore
 from .core.reading import Known
 from .core.remote import Remote
 from .edge.engine import Engine
+from .edge.registry import Registry
 from .flow_pull import Login
 from .image.facts import ImageFacts
 from .image.route import Cargo, HostImages, Route, Way
@@ -36,6 +37,7 @@ class Shipping:
     own_registry: str = ""  # host[:port]/path of the inventory
     login: Login | None = None
     base: str = ""  # what the image was built from: NAME@sha256:… where it is held to a digest
+    local: Registry | None = None  # the controller's registry where it runs already
     stage: str = STAGE
     relay: bool = False  # let the first host hand parts on to the others
     addresses: Mapping[str, str] = field(default_factory=dict)  # where hosts reach each other

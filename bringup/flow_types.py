@@ -11,13 +11,32 @@ from .core.fixes import Choice
 from .core.host import Deployment, Host, Inventory, Scalar
 from .core.plan import Plan
 from .core.remote import Fleet
+from .core.steps import Carry
 from .edge.store import Store
+from .image.route import Route
+from .image.wanted import Offer
 
 
 class Renderer(Protocol):
     """Turns a template and its values into text."""
 
     def text(self, template: str, values: Mapping[str, object]) -> str: ...
+
+
+class Freight(Protocol):
+    """Images of ours that this run may have to carry to hosts."""
+
+    def offer(self, deployment: Deployment) -> Offer | None:
+        """Return the image of a deployment as the controller has it; None where it is not ours."""
+        ...
+
+    def foresee(self, host: Host, offer: Offer, engine: str) -> Route:
+        """Return by which way a host's engine would get an image; reads only, one trip."""
+        ...
+
+    def carry(self, host: Host, action: Carry) -> None:
+        """Carry an image to a host; raises ToolError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +52,7 @@ class Tools:
     version: str
     listen: Listen = ignore
     limit: int = 64  # hosts at once
+    freight: Freight | None = None  # None: no image is carried
 
 
 @dataclass(frozen=True, slots=True)

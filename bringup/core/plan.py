@@ -14,7 +14,7 @@ from .document import digest, plain
 from .edits import original, settled
 from .knobs import Decision
 from .rules import Finding, Level, Verdict, verdict
-from .steps import Action, Observation, Observations, Push, Run, State, Step, Write
+from .steps import Action, Carry, Observation, Observations, Push, Run, State, Step, Write
 from .words import shown
 
 SCHEMA = "bringup.plan/1"
@@ -132,6 +132,9 @@ def describe(action: Action) -> Mapping[str, Any]:
             return {"write": str(action.path), "mode": f"{action.mode:04o}", "content": what}
         case Push():
             return {"push": str(action.path), "sha256": action.sha256}
+        case Carry():
+            way = {"way": action.way, "bytes": action.sends}
+            return {"ship": action.reference, "id": action.identity, **way}
 
 
 def difference(planned: Planned) -> str:

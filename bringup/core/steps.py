@@ -56,7 +56,22 @@ class Push:
     seconds: int = 600
 
 
-Action: TypeAlias = Run | Write | Push
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Bring an image that the controller has to the host; `way` and `sends` (bytes) are estimates.
+
+    `name` is the image's folder, `identity` its ID on the controller.
+    """
+
+    name: str
+    reference: str
+    identity: str
+    way: str = ""
+    sends: int = 0
+    seconds: int = 7200
+
+
+Action: TypeAlias = Run | Write | Push | Carry
 
 
 @dataclass(frozen=True, slots=True)

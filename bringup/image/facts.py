@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.reading import Absent, Known, Reading, Unknown
+from ..core.sameness import Identity
 from ..core.script import Section
 
 
@@ -22,6 +23,10 @@ class ImageFacts:
     tags: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
     created: str = ""
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.id, self.digests, self.layers, self.labels)
 
     @property
     def short(self) -> str:

@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
-from ..core.steps import Run, Step
-from ..core.words import command
+from ..core.steps import Step
+from ..core.words import command, quote
 from .context import LABEL
+from .record import kept_name
 
-# Absent is an answer, an engine that does not speak is none: only then the exit code is 1.
+# Absent is an answer, an engine that does not speak is none: only then the exit code is 1. In
+# containerd's store an ID is the digest of a manifest; there the name that the image got when it
+# was carried and compared says whose it is.
 _OBSERVE = """
-out=$({inspect} 2>&1) && {{ printf '%s\\n' "$out"; exit 0; }}
-case $out in
-*"o such image"* | *"image not known"*) echo absent ;;
+out=$({inspect} 2>&1) || case $out in
+*"o such image"* | *"image not known"*) echo absent; exit 0 ;;
 *) printf '%s\\n' "$out"; exit 1 ;;
 esac
+own=${{out%% *}} rest=${{out#* }}
+case ${{rest#* }} in
+*"@$own"*) [ "$({kept} 2>/dev/null)" != "$own" ] || own={identity} ;;
+esac
+printf '%s %s\\n' "$own" "${{rest%% *}}"
 """
 
 
 def image_step(
-    reference: str,
-    *,
-    identity: str,
-    context: str,
-    kept: str,
-    engine: tuple[str, ...] = ("docker",),
-    why: str = "",
+    reference: str, *, identity: str, context: str, engine: tuple[str, ...] = ("docker",)
 ) -> Step:
     """Return the step that wants a name to stand for one image, built from one context.
 
-    The action names an image that is on the host (`kept`), so shipping comes before: see
-    `flow_ship.ship`. A host that lacks it fails with the engine's "No such image".
+    It has no action of its own: who plans it says how the image comes (see `core.steps.Carry`).
     """
-    form = f'{{{{.Id}}}} {{{{index .Config.Labels "{LABEL}"}}}}'
+    form = (
+        f'{{{{.Id}}}} {{{{index .Config.Labels "{LABEL}"}}}}'
+        " {{range .RepoDigests}}{{.}} {{end}}"
+    )
+    name, _, tag = reference.rpartition(":")
     inspect = command((*engine, "image", "inspect", "--format", form, reference))
+    own = (*engine, "image", "inspect", "--format", "{{.Id}}", kept_name(name, tag, identity))
     return Step(
         id=f"image:{reference}",
-        title=f"image {reference}",
-        observe=_OBSERVE.format(inspect=inspect),
+        title=f"ship image {reference}",
+        observe=_OBSERVE.format(inspect=inspect, kept=command(own), identity=quote(identity)),
         wanted=f"{identity} {context}",
-        actions=(Run((*engine, "tag", kept, reference), 60),),
+        actions=(),
         seconds=30,
-        why=why or "prefill and decode must run one and the same image",
+        why="prefill and decode must run one and the same image",
     )

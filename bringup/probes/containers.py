@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core.facts import Probe
 from ..core.reading import Absent, Known, Reading, Unknown, evidence_of
+from ..core.sameness import Identity
 from ..core.script import Section
 from ..core.words import quote
 from .inside import TOOLS_LOOK, Inside, tools_seen
@@ -73,6 +74,12 @@ class StoredImage:
     digests: tuple[str, ...] = ()
     bytes: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    layers: tuple[str, ...] = ()  # diff IDs, bottom first; () where an older look did not ask
+
+    @property
+    def identity(self) -> Identity:
+        whole = self.id if self.id.startswith("sha256:") else f"sha256:{self.id}"  # podman's
+        return Identity(whole, self.digests, self.layers, self.labels)
 
 
 # `.State` and `.HostConfig` hold no environment, so no secret of a container is asked for.
@@ -204,7 +211,8 @@ def _ports(bindings: object) -> tuple[int, ...]:
 
 
 _IMAGE = (
-    "[{{json .Id}},{{json .RepoTags}},{{json .RepoDigests}},{{json .Size}},{{json .Config.Labels}}]"
+    "[{{json .Id}},{{json .RepoTags}},{{json .RepoDigests}},{{json .Size}},{{json .Config.Labels}},"
+    "{{json .RootFS.Layers}}]"
 )
 
 
@@ -230,15 +238,18 @@ def parse_image(section: Section) -> Reading[StoredImage]:
         values = json.loads(line)
     except (ValueError, RecursionError):
         return Unknown("the image could not be read", section.first)
-    if len(values) != 5 or not re.fullmatch(r"(sha256:)?[0-9a-f]{12,64}", _word(values[0])):
+    if len(values) not in (5, 6) or not re.fullmatch(
+        r"(sha256:)?[0-9a-f]{12,64}", _word(values[0])
+    ):
         return Unknown("the image has no id", section.first)
-    identity, tags, digests, size, labels = values
+    identity, tags, digests, size, labels = values[:5]
     image = StoredImage(
         identity,
         _words(tags),
         _words(digests),
         size if isinstance(size, int) else None,
         _strings(labels),
+        _words(values[5]) if len(values) > 5 else (),
     )
     return Known(image, f"{', '.join(image.tags)} {identity[:19]}".strip())
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 
 from ..core.reading import Known
 from ..core.rules import Joint, Level, Row, Seen, Status, World, failed, passed, skipped, warned
+from ..core.sameness import same_image
 from ..probes.clock import Clock
 from ..probes.containers import StoredImage
 from ..probes.gpu import Gpus
@@ -68,20 +70,28 @@ def _image(world: World) -> str:
 
 
 def _images(joint: Joint) -> Seen:
-    """Compare IDs; hosts whose engines count IDs otherwise may share a registry's digest."""
-    stored = [world.facts[StoredImage] for world in joint.worlds.values()]
-    digests = [
-        {one.rpartition("@")[2] for one in (*seen.value.digests, seen.value.id)}
-        for seen in stored
-        if isinstance(seen, Known)
-    ]
+    """Compare images, not IDs: engines with another store give another ID to the same image."""
+    readings = {name: world.facts[StoredImage] for name, world in sorted(joint.worlds.items())}
+    stored = {name: r.value for name, r in readings.items() if isinstance(r, Known)}
     said = told_by(joint, _image)
-    shared = set.intersection(*digests) if len(digests) == len(stored) > 1 else set()
-    return (
-        passed(f"{min(shared)[:19]} on {' '.join(said)}")
-        if shared
-        else compared(joint, said, "the image")
-    )
+    if len(joint.worlds) < 2 or len(stored) < 2 or len(set(said.values())) < 2:
+        return compared(joint, said, "the image")
+    answers = [same_image(a.identity, b.identity) for a, b in combinations(stored.values(), 2)]
+    lines = [f"{name}: {word}" for name, word in said.items()]
+    if False in answers:
+        return failed(*lines, remedy=_ship(joint))
+    unread = [name for name in readings if name not in stored]
+    if None in answers or unread:
+        why = f"unknown: the image of {' '.join(unread)}" if unread else (
+            "unknown: these engines count IDs in two ways; ask anew to compare layers"
+        )  # fmt: skip
+        return Seen(Status.UNKNOWN, (why, *lines), level=Level.NOTE)
+    return passed(f"{min(said.values())} on {' '.join(said)}, each by its engine's own ID")
+
+
+def _ship(joint: Joint) -> str:
+    hosts = " ".join(f"--host {name}" for name in sorted(joint.worlds))
+    return f"bringup image.ship {joint.deployment.image.name} {hosts}"
 
 
 def _ports(joint: Joint) -> Seen:

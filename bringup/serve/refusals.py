@@ -23,6 +23,9 @@ OWNERS = ("GPU-20", "SLU-01", "SLU-04", "CTR-08", "NET-05")
 SERVICES = ("NET-01", "NET-03")
 """Checks of services that a worker cannot start without."""
 
+PAIR = ("pair-image",)
+"""Rules across hosts whose failure forbids a start: a pair on two images answers with garbage."""
+
 STRICT = ("SLU-01",)
 """Checks that must pass: where nobody knows, Slurm may start a job on the same GPUs."""
 
@@ -31,11 +34,14 @@ def of_host(
     findings: Iterable[Finding], *, accept: Iterable[str] = (), own_services: bool = False
 ) -> Iterator[Finding]:
     """Yield the findings that forbid a start on a host; accepted ones become notes."""
-    wanted = OWNERS if own_services else (*OWNERS, *SERVICES)
+    wanted = (*OWNERS, *PAIR) if own_services else (*OWNERS, *PAIR, *SERVICES)
     accepted = set(accept)
     for finding in findings:
         if finding.id not in wanted or not _forbids(finding):
             continue
+        if finding.id in PAIR:
+            said = ("cannot start workers on different images", *finding.evidence)
+            finding = replace(finding, evidence=said)  # noqa: PLW2901 - the same finding, told here
         if finding.id in accepted:
             yield replace(finding, level=Level.NOTE)
         else:

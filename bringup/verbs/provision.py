@@ -20,6 +20,7 @@ from .common import (
     State,
     knob_settings,
 )
+from .image_options import EngineWords
 
 if TYPE_CHECKING:
     from ..core.outcome import Ended
@@ -43,6 +44,10 @@ def provision(
     fix_level: Annotated[
         str, Help("safe; service: may restart a service; reboot: also print what needs one")
     ] = "safe",
+    build: Annotated[
+        bool, Help("first build images that were not built of their folder's inputs yet")
+    ] = False,
+    engine: EngineWords = "docker",
     serve: Annotated[
         bool, Help("then start the deployment there, and wait until it serves")
     ] = False,
@@ -60,6 +65,7 @@ def provision(
     Looks at the hosts and their deployment peers, decides fallbacks with reasons, shows the plan
     and the difference of every file, changes only what differs, looks again, and leaves a receipt.
     With --fix, findings with a safe remedy are mended first, and what needs a person is printed.
+    A host that lacks the image that its deployment's folder in images/ says is brought it, by ID.
     With --serve, what was written is started, and one request has to be answered by its workers.
     A second run finds nothing to change. Exit codes: 0 done, 1 failed, 2 wrong input, 3 not
     reachable, 4 blocked (nothing was changed), 5 check mode and something would change.
@@ -82,9 +88,10 @@ def provision(
         known, hosts, served, check=check, set=settings, approve=compare(plan),
         fix=choice_of(fix, fix_only, fix_level, plan),
     )  # fmt: skip
-    ended = _run(screen, choice, order)
+    built = _build(screen, order, choice, engine) if build else []
+    ended = _run(screen, choice, order, engine, building=build and check)
     keep(save_plan, ended)
-    code = gravest([one.code for one in ended])
+    code = gravest([*built, *(one.code for one in ended)])
     counts = {word: len(them) for word, them in by_outcome(ended, check=check).items()}
     screen.show(run_view(ended, diff=diff))
     screen.show(fixes_view(ended, check=check))
@@ -115,10 +122,34 @@ def _serve(screen: Screen, choice: Choice, order: Order, code: Exit) -> Exit:
     return code
 
 
-def _run(screen: Screen, choice: Choice, order: Order) -> tuple[Ended, ...]:
+def _build(screen: Screen, order: Order, choice: Choice, engine: str) -> list[Exit]:
+    """Build what is not built yet, here; in check mode say what would be."""
+    from ..flow_open import images_beside
+    from .image import image_build
+
+    images = images_beside(choice.inventory)
+    names = {d.image.name for d in order.deployments.values() if d.in_container}
+    ours = [name for name in sorted(names) if images and (images / name / "image.yml").is_file()]
+    return [
+        image_build(
+            screen, name, check=order.check, images=str(images), engine=engine,
+            inventory=choice.inventory, state=choice.state,
+        )
+        for name in ours
+    ]  # fmt: skip
+
+
+def _run(
+    screen: Screen, choice: Choice, order: Order, engine: str, *, building: bool
+) -> tuple[Ended, ...]:
     """Do the work; machines get each host as it ends, people what was done when they stop it."""
+    from dataclasses import replace
+
+    from ..flow import needed
     from ..flow import provision as run
-    from ..flow_open import tools_for
+    from ..flow_freight import freight_for
+    from ..flow_image_open import engine_here
+    from ..flow_open import images_beside, tools_for
     from ..report_provision import ended_document, summary_view
 
     done: list[Ended] = []
@@ -128,8 +159,14 @@ def _run(screen: Screen, choice: Choice, order: Order) -> tuple[Ended, ...]:
         screen.emit(lambda: ended_document(one))
 
     try:
-        with tools_for(order.inventory, choice, screen.tell) as tools:
-            return run(tools, order, ended_on=tell)
+        with (
+            tools_for(order.inventory, choice, screen.tell) as tools,
+            freight_for(
+                tools, needed(order), engine_here(engine), images_beside(choice.inventory),
+                registry=order.inventory.registry, building=building,
+            ) as freight,
+        ):  # fmt: skip
+            return run(replace(tools, freight=freight), order, ended_on=tell)
     except KeyboardInterrupt:
         screen.show(summary_view(done, check=order.check) if done else "no host was done")
         raise

@@ -200,7 +200,7 @@ def test_step_sees_the_image_by_id_and_context_and_tells_absent_from_unknown(
     context = bench.folder.context.digest
 
     def seen(reference: str, engine: tuple[str, ...]) -> Observation:
-        step = image_step(reference, identity=image_.id, context=context, kept="x:1", engine=engine)
+        step = image_step(reference, identity=image_.id, context=context, engine=engine)
         said = builder.here.read(compose([step.ask], nonce="n"), seconds=60)
         return observed(step, split(said.stdout, nonce="n")[step.id])
 

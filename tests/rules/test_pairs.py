@@ -43,6 +43,13 @@ def image(letter: str, *digests: str) -> StoredImage:
     return StoredImage("sha256:" + letter * 64, digests=digests)
 
 
+def stored(letter: str, *layers: str, manifest: bool = False, **labels: str) -> StoredImage:
+    """An image in a classic store, or in containerd's, where the ID is the manifest's digest."""
+    identity = "sha256:" + letter * 64
+    digests = (f"k3@{identity}",) if manifest else ()
+    return StoredImage(identity, digests=digests, layers=layers, labels=labels)
+
+
 FULL = ModelFolder("/m", files={"a.safetensors": 10}, sums={"config.json": "1"})
 SHORT = ModelFolder("/m", files={"a.safetensors": 9}, sums={"config.json": "1"})
 ELSEWHERE = ModelFolder("/other", files={"a.safetensors": 10}, sums={"config.json": "1"})
@@ -61,6 +68,11 @@ ALL = [
     ("pair-image", image("a"), image("b", "k3@sha256:c"), "fail block"),
     ("pair-image", image("a", "r/k3@sha256:c"), image("b", "s/k3@sha256:c"), "pass ok"),
     ("pair-image", image("a"), None, "unknown note"),
+    ("pair-image", stored("a", "x"), stored("b", "x", manifest=True), "pass ok"),
+    ("pair-image", stored("a", "x"), stored("b", "y", manifest=True), "fail block"),
+    ("pair-image", stored("a", "x"), stored("b", "x", manifest=True, gate="2"), "fail block"),
+    ("pair-image", stored("a"), stored("b", "x", manifest=True), "unknown note"),
+    ("pair-image", stored("a", "x"), stored("b", "x"), "fail block"),
     ("pair-ports", Reach({"b:8998": "open"}), Reach({"a:8998": "refused"}), "pass ok"),
     ("pair-ports", Reach({"b:8998": "timeout"}), Reach({"a:8998": "open"}), "fail block"),
     ("pair-ports", Reach({"b:8998": "open"}), None, "unknown note"),
