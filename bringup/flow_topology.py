@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from .bench.table import FAILED, Bench, Row
 from .core.errors import ToolError, UsageError
 from .core.event import Listen
 from .core.facts import Facts
+from .core.host import Deployment
+from .core.reading import Known
 from .engines.topology import Advice, Subject, Witness, advise
 from .engines.topology_facts import hardware_of, subject_of
 from .engines.topology_load import Workload
+from .engines.topology_measured import Trial, Trials, nearest
 from .flow import needed, probes_of
+from .flow_bench_keep import all_kept
 from .flow_gather import gather
 from .flow_open import Choice, read_inventory, tools_for
 from .flow_types import Order
+from .probes.gpu import Gpu, Gpus
 
 
 def advise_on(
@@ -40,4 +48,50 @@ def advise_on(
             raise own
         facts.append(own)
     subject = subject_of(chosen)
-    return advise(hardware_of(facts), subject, workload, witness), subject
+    trials = nearest(trials_of(all_kept(tools.store.folder), chosen, facts), workload)
+    return advise(hardware_of(facts), subject, workload, witness, trials), subject
+
+
+def trials_of(
+    kept: Iterable[Bench], deployment: Deployment, facts: Iterable[Facts]
+) -> Iterator[Trials]:
+    """Yield what was measured of this model on such GPUs, the newest run first."""
+    every = tuple(facts)
+    kinds = {gpu.name for one in every for gpu in _gpus(one)}
+    counts = {len(_gpus(one)) for one in every}
+    image, model = deployment.image, deployment.model
+    name = image.digest or image.reference or image.name
+    for bench in reversed(tuple(kept)):
+        about = bench.subject
+        if (about.model, about.revision, about.engine) != (
+            model.path, model.revision, deployment.engine,
+        ):  # fmt: skip
+            continue
+        if {about.gpu} == kinds and {about.gpus} == counts:
+            yield from _trials(bench, about.image == name, len(every))
+
+
+def _gpus(facts: Facts) -> tuple[Gpu, ...]:
+    reading = facts[Gpus]
+    return reading.value.gpus if isinstance(reading, Known) else ()
+
+
+def _trials(bench: Bench, same_image: bool, hosts: int) -> Iterator[Trials]:
+    for traffic in bench.traffic:
+        found = tuple(filter(None, (_trial(row, traffic.name) for row in bench.rows)))
+        image = f"{bench.subject.image[:19]}, {bench.subject.engine_version}".rstrip(", ")
+        if found:
+            yield Trials(
+                traffic.input_tokens, traffic.output_tokens, found, same_image, image,
+                bench.at, hosts,
+            )  # fmt: skip
+
+
+def _trial(row: Row, traffic: str) -> Trial | None:
+    """Return how a topology came out with a traffic; None where that was not tried to the end."""
+    one = row.of(traffic)
+    if one is not None and not one.fault:
+        return Trial(row.topology, one.output_tokens_s, one.itl_p95_ms)
+    if row.state == FAILED and row.start_s is None:
+        return Trial(row.topology, why=row.why)
+    return None

@@ -16,10 +16,13 @@ OWN_STYLE = """
 rect.dp{fill:#2f7bbf}rect.tp{fill:#8a6fc0}rect.pair{fill:#d9622b}
 .key.dp::before{background:#2f7bbf}.key.tp::before{background:#8a6fc0}
 .key.pair::before{background:#d9622b}
-td.best{font-weight:700;color:#137333}td.why{text-align:left;max-width:46em}
+td:nth-child(2),th:nth-child(2){text-align:left}td.best{font-weight:700;color:#137333}td.why{text-align:left;max-width:46em}
 pre{background:#f4f6f8;padding:.6em;overflow-x:auto;font-size:12px;white-space:pre-wrap}
 svg{width:100%;min-width:0}details{margin:.4em 0}.value{font-size:12px;fill:#1d2733}
 """
+
+NO_TICKS = Axis(0.2, 0.4, "", is_whole=True)
+"""An axis without a whole number: groups are named instead."""
 
 KIND = {"dp": "dp", "tp": "tp", "1p1d": "pair"}  # a CSS class does not begin with a digit
 
@@ -36,8 +39,7 @@ def page(bench: Bench) -> str:
         *(_plot(bench, metric) for metric in ("output_tokens_s", "tpot_ms")),
         *(_plot(bench, metric) for metric in ("itl_p95_ms", "itl_p99_ms")),
         _starts(bench),
-        "<h2>What the report measured</h2>",
-        *(f"<p>{escape(line)}</p>" for line in figures(bench)),
+        *(f"<p><small>{escape(line)}</small></p>" for line in figures(bench)),
         "<h2>Exact commands</h2>",
         *(_commands(row) for row in bench.rows),
         "<h2>The host</h2>",
@@ -106,7 +108,7 @@ def grouped(
 ) -> str:
     """Return bars side by side, a group each traffic, with the value on each and why none."""
     values = [value for _, bars in groups for _, value in bars if value is not None]
-    plot = Plot(Axis(0.0, 0.0, ""), Axis(0.0, max(values, default=1.0) * 1.15 or 1.0, unit), name)
+    plot = Plot(NO_TICKS, Axis(0.0, max(values, default=1.0) * 1.15 or 1.0, unit), name)
     wide = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
     marks: list[str] = []
     for place, (label, bars) in enumerate(groups):

@@ -28,6 +28,7 @@ from .topology_load import (
     prefill_share,
     traffic,
 )
+from .topology_measured import STRONG, Trials, measured
 
 
 class Link(Enum):
@@ -106,9 +107,15 @@ BAR = 100  # the weight of what cannot be: no argument outweighs it
 
 
 def advise(
-    hardware: Hardware, subject: Subject, workload: Workload, witness: Witness | None = None
+    hardware: Hardware,
+    subject: Subject,
+    workload: Workload,
+    witness: Witness | None = None,
+    trials: Trials | None = None,
 ) -> Advice:
     """Return the advice for a model's traffic on this hardware.
+
+    `trials` are what was measured on such GPUs: with the same image they decide.
 
     Raises UsageError where nobody could count the GPUs or read their memory, and for traffic that
     cannot be.
@@ -118,6 +125,7 @@ def advise(
         raise UsageError("cannot argue: the GPUs of a host are not known", remedy="probe it first")
     need = gpus_needed(hardware, subject)
     arguments = (
+        *measured(trials, workload),
         prefill_share(workload),
         latency(workload),
         _gpus(hardware, subject, need),
@@ -126,14 +134,15 @@ def advise(
         *first_token(workload),
         *_bars(hardware, subject, need),
     )
-    choice = _choice(arguments, hardware, subject, need)
+    choice = _choice(arguments, hardware, subject, need, _dead(trials))
+    changes = tuple(_changes(choice, hardware, workload, need, arguments))
     size = {
         Topology.COPIES: hardware.gpus // need,
         Topology.TENSOR: _tensor_size(hardware, need),
         Topology.PAIR: max(need, _half(hardware)),
     }[choice]
     return Advice(
-        choice, size, arguments, tuple(_changes(choice, hardware, workload, need)), witness,
+        choice, size, arguments, changes, witness,
         _knobs(choice, size, hardware.gpus_per_host // need),
     )  # fmt: skip
 
@@ -215,8 +224,19 @@ def _copies_die(subject: Subject) -> bool:
     )
 
 
+def _dead(trials: Trials | None) -> frozenset[Topology]:
+    """Return the topologies that did not serve with the very image."""
+    if trials is None or not trials.same_image:
+        return frozenset()
+    return frozenset(one.topology for one in trials.trials if one.output_tokens_s is None)
+
+
 def _choice(
-    arguments: tuple[Argument, ...], hardware: Hardware, subject: Subject, need: int
+    arguments: tuple[Argument, ...],
+    hardware: Hardware,
+    subject: Subject,
+    need: int,
+    dead: frozenset[Topology],
 ) -> Topology:
     score = dict.fromkeys(Topology, 0)
     for argument in arguments:
@@ -224,14 +244,22 @@ def _choice(
             score[argument.leans] += argument.weight
     if score[Topology.TENSOR] >= BAR:
         return Topology.TENSOR
-    together = Topology.TENSOR if _copies_die(subject) or hardware.gpus < 2 * need else (
-        Topology.COPIES
-    )  # fmt: skip
+    if decided := next((a.leans for a in arguments if a.weight == STRONG), None):
+        return decided
+    no_copies = _copies_die(subject) or Topology.COPIES in dead or hardware.gpus < 2 * need
+    together = Topology.TENSOR if no_copies else Topology.COPIES
     against = score[Topology.COPIES] + score[Topology.TENSOR] % (BAR // 2)
-    return Topology.PAIR if score[Topology.PAIR] > against else together
+    apart = score[Topology.PAIR] > against and Topology.PAIR not in dead
+    return Topology.PAIR if apart else together
 
 
-def _changes(choice: Topology, hardware: Hardware, workload: Workload, need: int) -> Iterator[str]:
+def _changes(
+    choice: Topology,
+    hardware: Hardware,
+    workload: Workload,
+    need: int,
+    arguments: tuple[Argument, ...],
+) -> Iterator[str]:
     """Yield what would turn this advice."""
     if choice is Topology.PAIR:
         yield "a loose goal for the gap between tokens: copies then give more output"
@@ -244,7 +272,8 @@ def _changes(choice: Topology, hardware: Hardware, workload: Workload, need: int
             yield f"{4 * need} GPUs or more: one side can then be sized by its own load"
         if workload.prefill_tokens_s is None:
             yield "a measured prefill rate: it tells how long a prompt stalls the streams"
-    yield "your own measurement, with your own lengths, both ways"
+    if not any(argument.weight == STRONG for argument in arguments):
+        yield "your own measurement, with your own lengths: bringup bench.topologies"
 
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
