@@ -13,22 +13,37 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 HEX = "[0-9a-fA-F]"
 UUID = re.compile(rf"(?<!{HEX}){HEX}{{8}}-(?:{HEX}{{4}}-){{3}}{HEX}{{12}}(?!{HEX})")
-MAC = re.compile(rf"(?<![\w:])(?:{HEX}{{2}}:){{5}}{HEX}{{2}}(?![\w:])")
-GUID = re.compile(rf"(?<![\w:])(?:{HEX}{{4}}:){{3}}{HEX}{{4}}(?![\w:])|\b0x{HEX}{{16}}\b")
-WORD32 = re.compile(rf"(?<!if_inet6\t)(?<![\w-]){HEX}{{32}}(?![\w-])")
+_START, _END = r"(?<![^\W_])(?<!:)", r"(?![^\W_]|:\w)"
+MAC = re.compile(rf"{_START}(?:{HEX}{{2}}:){{5}}{HEX}{{2}}{_END}")
+GUID = re.compile(
+    rf"{_START}(?:{HEX}{{4}}:){{3}}{HEX}{{4}}{_END}|(?<![^\W_])0x{HEX}{{16}}(?![^\W_])"
+)
+WORD32 = re.compile(rf"(?<!if_inet6\t)(?<![^\W_]){HEX}{{32}}(?![^\W_])")
 ENGINE = re.compile(r"\b(?:[A-Z0-9]{4}:){11}[A-Z0-9]{4}\b")
-IPV4 = re.compile(r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w.-])")
-IPV6 = re.compile(rf"(?<![\w:.]){HEX}{{0,4}}(?::{HEX}{{0,4}}){{2,7}}(?![\w:.])")
+_BEFORE, _AFTER = r"(?<![^\W_])(?<!\w\.)", r"(?![^\W_]|\.\w)"
+IPV4 = re.compile(rf"{_BEFORE}(?:\d{{1,3}}\.){{3}}\d{{1,3}}{_AFTER}")
+"""Four numbers; a dot before or behind belongs to it only where a word goes on."""
+_DASHED = r"(?:\d{1,3}-){3}\d{1,3}"
+DASHED = re.compile(
+    rf"(?<![^\W_])(ip-|ec2-)({_DASHED})(?!\d)|(?<![\d.])(?<!\d-)({_DASHED})(?!-?\d|\.\d)"
+)
+"""An address in a host's name, as clouds give them: ip-10-1-2-3."""
+IPV6 = re.compile(
+    rf"{_START}(?<!\w\.){HEX}{{0,4}}(?::{HEX}{{0,4}}){{1,6}}(?::{HEX}{{1,4}}|(?<=:):)"
+    r"(?![^\W_]|:[\w:]|\.\w)"
+)
 SERIAL = re.compile(
     r"(?i)(serial(?:[_ ]?num(?:ber)?)?\s*(?:[:=]|>|\t)\s*\"?)(?!N/A|\[)"
     r"([A-Za-z0-9][A-Za-z0-9-]{4,})"
 )
 EMAIL = re.compile(r"\b[\w.+-]+@(?:[\w-]+\.)+[a-zA-Z]{2,}\b")
-URL_HOST = re.compile(r"(?<=://)([A-Za-z0-9][\w.-]*)")
+URL_HOST = re.compile(r"(?<=://)([A-Za-z0-9](?:[\w.-]*\w)?)")
 
 SECRETS = (
     re.compile(r"(?<=://)[^/\s@:]+(?::[^/\s@]*)?(?=@)"),
-    re.compile(r"\b(?:hf_|ghp_|gho_|github_pat_|glpat-|nvapi-|sk-|xox[abp]-|AKIA)[\w-]{12,}"),
+    re.compile(
+        r"(?<![^\W_])(?:hf_|ghp_|gho_|github_pat_|glpat-|nvapi-|sk-|xox[abp]-|AKIA)[\w-]{12,}"
+    ),
     re.compile(r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?"),
     re.compile(r"(?i)(?<=bearer )[\w.~+/=-]{8,}"),
     re.compile(
@@ -99,6 +114,7 @@ def mask(text: str, *, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> 
     text = ENGINE.sub(lambda _: ":".join(["XXXX"] * 12), text)
     text = IPV6.sub(lambda m: stand_ins.ipv6(m[0]), text)
     text = IPV4.sub(lambda m: stand_ins.ipv4(m[0]), text)
+    text = DASHED.sub(stand_ins.dashed, text)
     return WORD32.sub(lambda m: stand_ins.hexadecimal(m[0]), text)
 
 
@@ -210,6 +226,15 @@ class _StandIns:
         if end in ("0", "1", "255"):
             return f"{self.networks[network]}.{end}"
         return f"{self.networks[network]}.{2 + (self.number(network, value) - 1) % 252}"
+
+    def dashed(self, match: re.Match[str]) -> str:
+        """Mask an address with dashes; without a cloud's word before it, a private one only."""
+        prefix, value = match[1] or "", (match[2] or match[3]).replace("-", ".")
+        try:
+            told = bool(prefix) or IPv4Address(value).is_private
+        except ValueError:
+            return match[0]
+        return prefix + self.ipv4(value).replace(".", "-") if told else match[0]
 
     def ipv6(self, value: str) -> str:
         try:

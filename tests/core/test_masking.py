@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +22,12 @@ from bringup.core.masking import mask
         ("|cmdline\tquiet iommu=pt -- --join 7", "|cmdline\tquiet iommu=pt"),
         ("inet 10.20.30.41/24", "inet 192.0.2.2/24"),
         ("via 10.20.30.1 dev bond0", "via 192.0.2.1 dev bond0"),
+        ("try 10.1.2.3. Retrying 10.1.2.4-10.1.2.9", "try 192.0.2.2. Retrying 192.0.2.3-192.0.2.4"),
+        ("peer_10.1.2.3_up, see http://10.1.2.3.", "peer_192.0.2.2_up, see http://192.0.2.2."),
+        ("from fd12:3456::9: lost. fd12:3456::9.", "from 2001:db8::1: lost. 2001:db8::1."),
+        ("ip-10-1-2-3 is 10.1.2.3", "ip-192-0-2-2 is 192.0.2.2"),
+        ("node-10-1-2-3.lan ec2-8-8-4-4.net", "node-192-0-2-2.lan ec2-198-51-100-2.net"),
+        ("2026-01-02-03 at 08:02:11: gpus-1-2-4-8 libcudnn.so.9.10.2.21", None),
         ("127.0.0.1 0.0.0.0 255.255.255.0", None),
         ("driver 580.95.05, firmware 28.43.1014, VBIOS 97.00.9A.00.10", None),
         ("0000:18:00.0 00000000:1B:00.0", None),
@@ -81,19 +85,23 @@ def test_names_that_the_caller_knows_go_as_well() -> None:
 
 
 IDENTIFIERS = st.sampled_from([
-    "10.1.2.3", "172.16.9.200", "8.8.4.4", "fd00:1::7", "b8:3f:d2:11:22:33", "0x946dae0300f81f3e",
+    "10.1.2.3", "ip-10-1-2-4", "172.16.9.200", "8.8.4.4", "fd00:1::7", "b8:3f:d2:11:22:33",
+    "0x946dae0300f81f3e",
     "6f3d1a2b-1111-2222-3333-444455556666", "946d:ae03:00f8:1f3e", "hf_abcdefghijklmnopqrstuvw",
     "0123456789abcdef0123456789abcdef",
 ])  # fmt: skip
 
 
-@given(st.lists(st.tuples(IDENTIFIERS, st.sampled_from([" ", "\n", ", ", "\t"])), max_size=12))
+GAPS = st.sampled_from([" ", "\n", ", ", "\t", ". ", ": ", "-", "_"])
+
+
+@given(st.lists(st.tuples(IDENTIFIERS, GAPS), max_size=12))
 def test_no_identifier_survives_and_masking_again_changes_nothing(
     parts: list[tuple[str, str]],
 ) -> None:
     text = "".join(word + gap for word, gap in parts)
     masked = mask(text)
-    assert not [word for word, _ in parts if re.search(rf"(?<![\w.]){re.escape(word)}\b", masked)]
+    assert not [word for word, _ in parts if word in masked]
     assert masked.count("\n") == text.count("\n")
     assert mask(masked) == masked
 
