@@ -31,6 +31,10 @@ PAUSE_S = 0.4
 """First pause between those, doubled each time, with up to as much again at random."""
 
 
+FAULT_S = 5.0
+"""Seconds for which hosts behind a jump share its failure; then the next one dials anew."""
+
+
 class Lines:
     """Makes lines, each jump once for all hosts behind it, and ends all of them together."""
 
@@ -165,26 +169,27 @@ class Lines:
 
 
 class _Once:
-    """A line that many wait for: made by the first, its failure told to all."""
+    """A line that many wait for: made by the first, its failure told to all for a while."""
 
     def __init__(self, make: Callable[[], Line]) -> None:
         self._make = make
         self._lock = threading.Lock()
         self._line: Line | None = None
         self._fault: ToolError | None = None
+        self._failed_at = 0.0
 
     def get(self) -> Line:
         with self._lock:
-            if self._line is not None and not self._line.alive:
-                self._line = None
-            if self._line is None and self._fault is None:
-                try:
-                    self._line = self._make()
-                except ToolError as fault:
-                    self._fault = fault
-            if self._fault is not None:
+            if self._line is not None and self._line.alive:
+                return self._line
+            if self._fault is not None and time.monotonic() < self._failed_at + FAULT_S:
                 raise _again(self._fault)
-            assert self._line is not None
+            self._line = self._fault = None
+            try:
+                self._line = self._make()
+            except ToolError as fault:
+                self._fault, self._failed_at = fault, time.monotonic()
+                raise _again(fault) from None
             return self._line
 
 

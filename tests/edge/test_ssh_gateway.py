@@ -9,10 +9,11 @@ import pytest
 
 from bringup.core.errors import Unreachable
 from bringup.core.host import Host, Login
+from bringup.edge import ssh_lines
 from bringup.edge.ssh import SshFleet, SshOptions
 from tests.fleet import keys
 from tests.fleet.fixtures import MakeSshd
-from tests.fleet.sshd import Sshd, free_port
+from tests.fleet.sshd import Sshd, answers, free_port, launch
 
 from .reaching import ask, reach
 
@@ -95,6 +96,24 @@ def test_refusing_gateway_names_the_gateway_for_every_host(sshd: Sshd, nothing: 
             with pytest.raises(Unreachable, match=r"cannot reach gateway .*refused") as caught:
                 fleet.remote(name).read("true", seconds=60)
             assert caught.value.host == name
+
+
+def test_gateway_that_comes_back_is_dialled_again(
+    sshd: Sshd, make_sshd: MakeSshd, nothing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ssh_lines, "FAULT_S", 0.0)
+    gate = make_sshd()
+    host = Host("h1", login(sshd, gateway=(login(gate),)))
+    with reach(host, nothing) as remote:
+        remote.read("true", seconds=60)
+        gate.kill()
+        with pytest.raises(Unreachable):  # the line that was lost, or the dial that is refused
+            remote.read("true", seconds=60)
+        with pytest.raises(Unreachable, match="cannot reach gateway"):
+            remote.read("true", seconds=60)
+        gate.process = launch(gate.folder, gate.host_key, gate.port, gate.options)
+        assert answers(gate)
+        assert remote.read("echo ready", seconds=60).stdout == "ready\n"
 
 
 def test_refused_connection_behind_a_gateway_names_both(

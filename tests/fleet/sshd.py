@@ -111,7 +111,7 @@ def _start(folder: Path, host_key: Path, key: Path, options: tuple[str, ...]) ->
         port = free_port()
         process = launch(folder, host_key, port, options)
         server = Sshd(folder, port, host_key, key, process, options)
-        if _answers(server):
+        if answers(server):
             return server
     raise AssertionError(f"sshd did not start: {server.log}")
 
@@ -134,7 +134,8 @@ def free_port() -> int:
         return port
 
 
-def _answers(server: Sshd) -> bool:
+def answers(server: Sshd) -> bool:
+    """Wait until a server that was started greets; say whether it did."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and server.process.poll() is None:
         if greets(server.address, server.port):
