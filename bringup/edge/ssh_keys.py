@@ -202,8 +202,9 @@ def trust(
 ) -> Trusted:
     """Return by what the key offered is the host's; raise Unreachable that says why it is not."""
     lines = known.about(endpoint)
-    if any(line.marker == "@revoked" and line.key.blob == key.blob for line in lines):
-        raise _refused(endpoint, key, f"the key is revoked ({lines[0].place})", "")
+    for line in lines:
+        if line.marker == "@revoked" and line.key.blob == key.blob:
+            raise _refused(endpoint, key, f"the key is revoked ({line.place})", "")
     if endpoint.pin:
         _check_pin(endpoint, key)
         return Trusted("pinned", key.fingerprint)
