@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .core import receipt as receipts
-from .core.errors import CommandFailed, ToolError, VerifyFailed
+from .core.errors import CommandFailed, ToolError, Unreachable, VerifyFailed
 from .core.event import Event
 from .core.host import Host
 from .core.plan import Plan, Planned
@@ -18,6 +19,7 @@ from .core.remote import Reader, Remote
 from .core.script import Ask, compose, seconds_for, split
 from .core.steps import Carry, Observation, Push, Run, State, Step, Write, observed
 from .core.words import HostPath, shown
+from .edge.store import save_document
 from .steps import together
 
 if TYPE_CHECKING:
@@ -84,14 +86,24 @@ def apply(tools: Tools, host: Host, plan: Plan) -> tuple[Receipt, str, ToolError
     receipt = receipts.blank(plan, operator=tools.operator, began=tools.moment())
     error: ToolError | None = None
     with remote.lock(f"{tools.operator} since {receipt.began}: applying plan {receipt.plan[:19]}"):
+        record = tools.store.receipt_file(host.name, stamp=receipt.began)
         for batch in batches(plan.changes):
+            receipt = _begun(record, batch, receipt)
             receipt, error = _batch(tools, remote, host, batch, receipt)
             if error:
                 break
         receipt = replace(receipt, ended=tools.moment())
-        error = error or _log(remote, receipt)
-    record = tools.store.save_receipt(host.name, receipts.document(receipt), stamp=receipt.began)
-    return receipt, str(record), error
+        save_document(record, receipts.document(receipt))
+        unlogged = None if isinstance(error, Unreachable) else _log(remote, host, receipt)
+    return receipt, str(record), error or unlogged
+
+
+def _begun(record: Path, batch: tuple[Planned, ...], receipt: Receipt) -> Receipt:
+    """Keep what is about to be done before it is: undo must know it, however the run ends."""
+    ids = {planned.step.id for planned in batch}
+    begun = receipts.mark(receipt, ids, Outcome.BEGUN, seconds=0.0)
+    save_document(record, receipts.document(begun))
+    return begun
 
 
 def batches(changes: Iterable[Planned]) -> Iterator[tuple[Planned, ...]]:
@@ -175,8 +187,15 @@ def _verify(steps: Iterable[Step], found: dict[str, Observation]) -> None:
             )
 
 
-def _log(remote: Remote, receipt: Receipt) -> ToolError | None:
-    """Append one line to the log on the host."""
+def _log(remote: Remote, host: Host, receipt: Receipt) -> ToolError | None:
+    """Append one line to the log on the host; return what stood in the way, the line included."""
+    try:
+        return _logged(remote, receipt)
+    except ToolError as error:
+        return error.at(host=host.name, step="log")
+
+
+def _logged(remote: Remote, receipt: Receipt) -> ToolError | None:
     script = 'mkdir -p "${2%/*}" && printf %s "$1" >>"$2"'
     words = ("sh", "-c", script, "sh", receipts.log_line(receipt), HOST_LOG)
     result = remote.run(Run(words))

@@ -20,6 +20,9 @@ from .flow_apply import apply, observe
 from .flow_types import Tools
 from .steps.back import Back, back, in_order
 
+_MAY_HAVE_CHANGED = (Outcome.CHANGED, Outcome.FAILED, Outcome.BEGUN)
+"""A step that failed, or during which the run was cut off, may have changed the host before."""
+
 
 @dataclass(frozen=True, slots=True)
 class Undone:
@@ -50,10 +53,13 @@ def undo(tools: Tools, hosts: tuple[Host, ...], *, to: str, check: bool) -> tupl
 
 def _one(tools: Tools, host: Host, *, to: str, check: bool) -> Undone:
     paths = chosen(tools.store.receipts(host.name), to, host.name)
-    every = tuple(back(done) for path in paths for done in reversed(_changed(path)))
-    ways = in_order(_joined(every))
+    every = tuple(done for path in paths for done in reversed(_changed(path)))
+    ways = in_order(_joined(back(done) for done in every))
+    unsure = {done.id for done in every} - {d.id for d in every if d.outcome is Outcome.CHANGED}
     steps = tuple(way.step for way in ways if way.step is not None)
     seen = observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
+    ways = tuple(_settled(way, seen) if way.id in unsure else way for way in ways)
+    steps = tuple(way.step for way in ways if way.step is not None)
     refuse_changed(ways, seen)
     plan = Plan(
         host.name, tools.version, "", "", (), (), plan_steps(steps, seen)
@@ -78,16 +84,17 @@ def chosen(paths: tuple[Path, ...], to: str, host: str) -> tuple[Path, ...]:
             host=host,
             remedy=f"receipts: {', '.join(path.stem for path in told[-5:])}",
         )
-    return tuple(path for path in reversed(told) if path.stem >= name)
+    first = [path.stem for path in told].index(name)
+    return tuple(reversed(told[first:]))
 
 
 def _changed(path: Path) -> tuple[Done, ...]:
-    """Return the steps of a receipt that changed something; those that were undoing count not."""
+    """Return the steps of a receipt that changed something, or may have; undoing counts not."""
     document = load_document(path, SCHEMA)
     steps = (_done(step) for step in document.get("steps", []))
     return tuple(
         done for done in steps
-        if done.outcome is Outcome.CHANGED and not done.id.startswith("back:")
+        if done.outcome in _MAY_HAVE_CHANGED and not done.id.startswith("back:")
     )  # fmt: skip
 
 
@@ -97,6 +104,16 @@ def _done(step: dict[str, Any]) -> Done:
         str(step.get("id", "")), Outcome(step.get("outcome")), found=str(step.get("found", "")),
         wanted=str(step.get("wanted", "")), before=before if isinstance(before, str) else None,
     )  # fmt: skip
+
+
+def _settled(way: Back, seen: dict[str, Observation]) -> Back:
+    """Return a way that can be gone, or why not: where it stopped midway, nobody knows."""
+    if way.step is None:
+        return way
+    found = seen[way.step.id].found
+    if found in (way.left, way.step.wanted) or found.startswith(KEPT):
+        return way
+    return Back(way.id, why_not=f"its step did not end, and it is now: {found or 'not told'}")
 
 
 def _joined(ways: Iterable[Back]) -> Iterator[Back]:

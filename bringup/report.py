@@ -65,6 +65,7 @@ OUTCOME = {
     Outcome.SAME: "dim",
     Outcome.CHANGED: "green",
     Outcome.FAILED: "bold red",
+    Outcome.BEGUN: "bold red",
     Outcome.NOT_REACHED: "yellow",
 }
 

@@ -19,6 +19,7 @@ class Outcome(Enum):
     SAME = "same"
     CHANGED = "changed"
     FAILED = "failed"
+    BEGUN = "begun"  # the run was cut off while it was at this step
     NOT_REACHED = "not reached"
 
 

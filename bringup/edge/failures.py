@@ -122,10 +122,16 @@ def cause_of(kind: str, result: Result) -> Cause:
     return by_text or _BY_KIND.get(kind, _ELSE)
 
 
+_SUDO_WARNS = re.compile(r"sudo: (?:unable to resolve host|setrlimit|unable to send audit)")
+"""What sudo says and goes on: the first where a host has no entry for its own name."""
+
+
 def of_sudo(host: str, user: str, result: Result) -> CommandFailed | None:
     """Return the error when it was sudo that spoke, and not the command it was to run."""
-    first = result.stderr.lstrip().partition("\n")[0]
-    if result.stdout or not re.match(r"sudo:|Sorry, |\S+: .*exec: sudo:|sh: .*sudo: not", first):
+    lines = (line for line in result.stderr.lstrip().splitlines() if not _SUDO_WARNS.match(line))
+    first = next(lines, "")
+    spoke = re.match(r"sudo:|Sorry, |\S+: .*exec: sudo:|sh: .*sudo: not", first)
+    if result.exit == 0 or result.stdout or not spoke:
         return None
     why, remedy = _sudo_fault(first, user or "the login")
     return CommandFailed(

@@ -9,7 +9,7 @@ import pydantic
 
 from ..core.errors import UsageError
 from ..image.record import SCHEMA, Record
-from .store import load_document, save_document
+from .store import by_moment, fresh, load_document, save_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,13 @@ class ImageStore:
 
     def save(self, record: Record) -> Path:
         """Keep a record under its moment; records are never overwritten."""
-        stem = _stamp(record.at)
-        path, count = self.home(record.name) / f"{stem}.json", 1
-        while path.exists():
-            path, count = path.with_name(f"{stem}-{count}.json"), count + 1
+        path = fresh(self.home(record.name), record.at)
         save_document(path, record.document)
         return path
 
     def records(self, name: str) -> tuple[Record, ...]:
         """Return the records of an image, newest first."""
-        return tuple(_load(path) for path in sorted(self.home(name).glob("*.json"), reverse=True))
+        return tuple(_load(path) for path in reversed(by_moment(self.home(name).glob("*.json"))))
 
 
 def _load(path: Path) -> Record:

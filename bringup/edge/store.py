@@ -6,7 +6,9 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -63,20 +65,33 @@ class Store:
         """Return when the newest kept answer of a host was given; "" where none is kept."""
         return answered_at(self.facts_file(host))
 
-    def save_receipt(self, host: str, document: dict[str, Any], *, stamp: str) -> Path:
-        """Keep a receipt under its moment; receipts are never overwritten."""
-        name = stamp.replace("-", "").replace(":", "")
-        path = self.folder / "receipts" / host / f"{name}.json"
-        count = 1
-        while path.exists():
-            path = path.with_name(f"{name}-{count}.json")
-            count += 1
-        write_atomic(path, _json(document))
-        return path
+    def receipt_file(self, host: str, *, stamp: str) -> Path:
+        """Return where a receipt of this moment goes; no other receipt lies there."""
+        return fresh(self.folder / "receipts" / host, stamp)
 
     def receipts(self, host: str) -> tuple[Path, ...]:
         """Return the receipts of a host, oldest first."""
-        return tuple(sorted((self.folder / "receipts" / host).glob("*.json")))
+        return by_moment((self.folder / "receipts" / host).glob("*.json"))
+
+
+def fresh(folder: Path, stamp: str) -> Path:
+    """Return a JSON file named for a moment (ISO 8601) that does not exist yet."""
+    name = stamp.replace("-", "").replace(":", "")
+    path = folder / f"{name}.json"
+    numbers = count(1)
+    while path.exists():
+        path = folder / f"{name}-{next(numbers)}.json"
+    return path
+
+
+def by_moment(files: Iterable[Path]) -> tuple[Path, ...]:
+    """Return files by their moment, oldest first; those of one second by their number."""
+
+    def age(file: Path) -> tuple[str, int]:
+        moment, _, number = file.stem.partition("-")
+        return moment, int(number) if number.isdigit() else 0
+
+    return tuple(sorted(files, key=age))
 
 
 def answered_at(file: Path) -> str:

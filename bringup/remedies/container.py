@@ -6,6 +6,7 @@ from ..core.fixes import Risk
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import World
 from ..core.steps import Step
+from ..core.words import quote
 from ..probes.access import Access
 from ..probes.container import CdiSpecs, ContainerEngine, ContainerToolkit, DeviceLinks
 from ..probes.containers import Containers
@@ -79,19 +80,19 @@ def _way(world: World) -> tuple[Step, ...]:
 
 
 _CDI = r"""
-f="$R/etc/cdi/nvidia.yaml"
+f="$R/etc/cdi/nvidia.yaml" v={version}
 if [ ! -e "$f" ]; then echo absent
-elif grep -qsF {version} "$f"; then echo {version}
+elif grep -qsF -e "$v" "$f"; then echo "$v"
 else echo "not for this driver"; fi
 """
 
 
 def _cdi(world: World) -> Step:
     driver = world.facts[Driver]
-    version = told(driver.value.loaded) if isinstance(driver, Known) else ""
+    version = (told(driver.value.loaded) if isinstance(driver, Known) else "") or "nvidia.com/gpu"
     return command_step(
         "cdi", "write the CDI specification for the loaded driver",
-        _CDI.format(version=version or "nvidia.com/gpu"), version or "nvidia.com/gpu",
+        _CDI.format(version=quote(version)), version,
         ("nvidia-ctk", "cdi", "generate", "--output=/etc/cdi/nvidia.yaml"), seconds=120,
     )  # fmt: skip
 

@@ -65,9 +65,15 @@ echo current
 """
 
 _RESTART = r"""
-if [ "$2" = docker ] && running=$(docker ps --format '{{.Names}}') && [ -n "$running" ]; then
-  echo "$1 is not restarted: containers run, and would end:" $running >&2
-  exit 3
+if [ "$2" = docker ] && systemctl is-active --quiet "$1"; then
+  running=$(timeout 20 docker ps --format '{{.Names}}' 2>&1) || {
+    echo "$1 is not restarted: cannot tell whether containers run:" $running >&2
+    exit 3
+  }
+  [ -z "$running" ] || {
+    echo "$1 is not restarted: containers run, and would end:" $running >&2
+    exit 3
+  }
 fi
 systemctl daemon-reload && systemctl restart "$1" && exit 0
 systemctl status --no-pager -n 15 "$1" >&2
@@ -80,7 +86,7 @@ def restart_step(
 ) -> Step:
     """Return the step that restarts a service which started before one of its files was written.
 
-    docker is not restarted while any container runs.
+    docker is not restarted while any container runs, nor where nobody can tell whether one does.
     """
     paths: tuple[Word, ...] = tuple(HostPath(path) for path in files)
     guard = "docker" if unit.removesuffix(".service") in ("docker", "containerd") else ""

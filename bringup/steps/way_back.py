@@ -24,11 +24,14 @@ IN_USE = r"""
 in_use() {
   case $1 in
   docker* | containerd* | podman*)
-    r=$(docker ps --format '{{.Names}}' 2>/dev/null | tr '\n' ' ')
-    [ -z "$r" ] || echo "containers run: $r" ;;
+    systemctl is-active --quiet "$1" || return 0
+    r=$(timeout 20 docker ps --format '{{.Names}}' 2>&1) || {
+      echo "cannot tell what runs:" $r; return; }
+    [ -z "$r" ] || echo "containers run:" $r ;;
   *fabricmanager*)
-    r=$(nvidia-smi --query-compute-apps=pid --format=csv,noheader 2>/dev/null | tr '\n' ' ')
-    [ -z "$r" ] || echo "processes use the GPUs: $r" ;;
+    r=$(timeout 20 nvidia-smi --query-compute-apps=pid --format=csv,noheader 2>&1) || {
+      echo "cannot tell who uses the GPUs:" $r; return; }
+    [ -z "$r" ] || echo "processes use the GPUs:" $r ;;
   esac
 }
 """

@@ -111,12 +111,16 @@ def test_write_out_of_time_is_told_from_a_failed_one() -> None:
     assert "it took too long" in fault.message
 
 
+WARNING = "sudo: unable to resolve host b300-04: Name or service not known"
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
         ("sudo: a password is required", "sudo asks for a password"),
         ("sudo: sorry, you must have a tty to run sudo", "sudo wants a terminal"),
         ("sudo: ein Passwort ist notwendig", "sudo asks for a password"),
+        (f"{WARNING}\nsudo: a password is required", "sudo asks for a password"),
         ("sh: 1: exec: sudo: not found", "sudo is not installed there"),
         ("bash: line 1: exec: sudo: not found", "sudo is not installed there"),
         ("Sorry, user ann is not allowed to execute '/bin/sh'", "does not let ann run sh"),
@@ -128,6 +132,15 @@ def test_refusal_of_sudo_is_explained(said: str, why: str) -> None:
     assert why in fault.message
 
 
-@pytest.mark.parametrize("result", [Result(1, "out", "sudo: x"), Result(1, "", "grep: x")])
+@pytest.mark.parametrize(
+    "result",
+    [
+        Result(1, "out", "sudo: x"),
+        Result(1, "", "grep: x"),
+        Result(0, "", WARNING),
+        Result(1, "", WARNING),
+        Result(2, "", f"{WARNING}\ngrep: x"),
+    ],
+)
 def test_failure_of_the_command_is_not_blamed_on_sudo(result: Result) -> None:
     assert failures.of_sudo("h1", "ann", result) is None

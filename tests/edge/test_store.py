@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from bringup.core.errors import UsageError
-from bringup.edge.store import Store, write_atomic
+from bringup.edge.store import Store, save_document, write_atomic
 
 AT = "2026-01-02T03:04:05Z"
 
@@ -26,3 +27,13 @@ def test_facts_are_kept_with_their_moment(tmp_path: Path) -> None:
 
 def test_a_host_that_was_never_seen_has_no_moment(tmp_path: Path) -> None:
     assert Store(tmp_path).seen("b300-04") == ""
+
+
+def test_receipts_of_one_second_stay_in_their_order(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for number in range(12):
+        save_document(store.receipt_file("b300-04", stamp=AT), {"number": number})
+    later = store.receipt_file("b300-04", stamp="2026-01-02T03:04:06Z")
+    save_document(later, {"number": 12})
+    told = [json.loads(path.read_text())["number"] for path in store.receipts("b300-04")]
+    assert told == list(range(13))
