@@ -33,6 +33,10 @@ PACKAGES = {
     "pgrep": "procps",
     "xz": "xz-utils",
     "kubectl": "kubernetes-client",
+    "gpg": "gnupg",
+    "dnf": "dnf",
+    "createrepo_c": "createrepo-c",
+    "rpmbuild": "rpm",
 }
 """A program that tests run, and the Debian package that brings it."""
 

@@ -44,6 +44,24 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
+class Repository:
+    """A package repository that fixes may add to a host (`repositories:` of `hosts.yml`).
+
+    `key` is the public key that signs it, as it stands in its file; without one, `fingerprint`
+    names a key that the host trusts already.
+    """
+
+    name: str
+    uri: str
+    suites: tuple[str, ...] = ()  # for apt; one that ends in / is flat, and has no components
+    components: tuple[str, ...] = ()
+    key: bytes = b""
+    fingerprint: str = ""
+    packages: tuple[str, ...] = ()  # shell patterns of the packages that are taken from it
+    systems: tuple[str, ...] = ()  # "ubuntu 24.04" or "ubuntu"; () is every one
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """One host of the inventory, all group variables merged in."""
 
@@ -54,6 +72,7 @@ class Host:
     groups: tuple[str, ...] = ()
     gpu_count: int | None = None  # expected; host data, since a B200 host may hold two
     advertise: str = ""  # address under which other hosts reach this one
+    repositories: tuple[Repository, ...] = ()
     knobs: Mapping[str, Scalar] = field(default_factory=dict)
     knob_origins: Mapping[str, Origin] = field(default_factory=dict)
     origin: Origin = Origin()

@@ -150,6 +150,14 @@ OwnFile = Annotated[Line, AfterValidator(_own_file)]
 Registry = Annotated[
     str, _matching(r"[A-Za-z0-9][A-Za-z0-9._-]*(:\d+)?(/[\w./-]+)?", "HOST:PORT without a scheme")
 ]
+Sum = Annotated[str, _matching(r"[0-9a-f]{64}", "64 hexadecimal digits, as sha256sum prints them")]
+Fingerprint = Annotated[
+    str, _matching(r"[0-9A-F]{40}([0-9A-F]{24})?", "a whole fingerprint: 40 digits in capitals")
+]
+PackageUrl = Annotated[
+    str,
+    _matching(r"(https?://[\w.:\[\]-]+/?|file:/)[^\s]*", "a URL: https://HOST/PATH or file:/PATH"),
+]
 Digest = Annotated[str, _matching(r"sha256:[0-9a-f]{64}", "sha256: and 64 hexadecimal digits")]
 PinnedImage = Annotated[
     str, _matching(r"([^\s@]+@)?sha256:[0-9a-f]{64}", "an image by digest: NAME@sha256:…")

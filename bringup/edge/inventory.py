@@ -6,7 +6,7 @@ All that is wrong is reported at once, by file, line and key. The shipped files 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from . import inventory_deployments as deployments
 from . import inventory_files as files
 from . import inventory_hosts as hosts
 from . import inventory_knobs as knob_table
+from . import inventory_repositories as repositories
 from . import yaml_marks
 from .faults import Checked, check, merged
 from .inventory_roster import Fault, Merged, Roster, merge_all, roster
@@ -43,7 +44,7 @@ def load(
     promises, image_problems = files.read_promises(images) if images else (None, ())
     sheet = _sheet(found)
     known = _known(sheet, promises, engines)
-    problems = (*found.problems, *image_problems, *_problems(sheet, known, knobs))
+    problems = (*found.problems, *image_problems, *_problems(sheet, known, knobs, folder))
     if problems:
         remedy = f"mend the files under {folder.resolve().parent}; no host was touched"
         raise InventoryError(tuple(sorted(problems)), remedy=remedy)
@@ -112,9 +113,9 @@ def _known(
 
 
 def _problems(
-    sheet: _Sheet, known: deployments.Known, knobs: Mapping[str, Knob] | None
+    sheet: _Sheet, known: deployments.Known, knobs: Mapping[str, Knob] | None, folder: Path
 ) -> Iterator[Problem]:
-    yield from _all(sheet.hosts, _host_faults(sheet, knobs))
+    yield from _all(sheet.hosts, _host_faults(sheet, knobs, folder))
     for kind in sheet.kinds.values():
         yield from _all(kind, _kind_faults(kind.entry, knobs))
     for deployment in sheet.deployments.values():
@@ -139,12 +140,15 @@ def _follows(problem: Problem, others: Iterable[Problem]) -> bool:
     return is_empty and any(other.key.startswith(below) for other in others)
 
 
-def _host_faults(sheet: _Sheet, knobs: Mapping[str, Knob] | None) -> Iterator[Fault]:
+def _host_faults(
+    sheet: _Sheet, knobs: Mapping[str, Knob] | None, folder: Path | None = None
+) -> Iterator[Fault]:
     if not sheet.hosts.entry.hosts:
         yield ("hosts",), "names no host"
     yield from sheet.faults
     yield from hosts.address_faults(sheet.roster, sheet.said)
     yield from hosts.gateway_faults(sheet.said)
+    yield from repositories.faults(sheet.hosts.entry.repositories, folder)
     for said in sheet.said.values():
         kind = said.get(("kind",))
         if kind is not None and kind.value not in sheet.kinds:
@@ -165,7 +169,7 @@ def _inventory(folder: Path, sheet: _Sheet, known: deployments.Known) -> Invento
     file = sheet.hosts.entry
     return Inventory(
         str(folder),
-        hosts.build(sheet.hosts.document, sheet.roster, sheet.said),
+        _hosts(folder, sheet),
         sheet.roster.groups,
         {name: _kind(name, each.document, each.entry) for name, each in sheet.kinds.items()},
         {
@@ -175,6 +179,12 @@ def _inventory(folder: Path, sheet: _Sheet, known: deployments.Known) -> Invento
         known.images or {},
         file.registry or "",
     )
+
+
+def _hosts(folder: Path, sheet: _Sheet) -> dict[str, Host]:
+    sources = repositories.build(sheet.hosts.entry.repositories, folder)
+    built = hosts.build(sheet.hosts.document, sheet.roster, sheet.said)
+    return {name: replace(host, repositories=sources) for name, host in built.items()}
 
 
 def _kind(name: str, document: Document, entry: KindEntry) -> Kind:

@@ -137,10 +137,30 @@ class HostEntry(Settings):
     advertise: Address | None = None
 
 
+class KeyEntry(Strict):
+    """What signs a repository: a file beside the inventory, or a key that hosts trust already."""
+
+    file: Line | None = None
+    sha256: forms.Sum | None = None
+    fingerprint: forms.Fingerprint | None = None
+
+
+class RepositoryEntry(Strict):
+    """A repository of packages."""
+
+    uri: forms.PackageUrl | None = None
+    suites: Lines | None = None
+    components: Lines | None = None
+    key: KeyEntry | None = None
+    packages: Lines | None = None
+    systems: Lines | None = None
+
+
 class HostsFile(Strict):
     """`hosts.yml`."""
 
     registry: forms.Registry | None = None
+    repositories: dict[str, RepositoryEntry] = Field(default_factory=dict)
     defaults: Settings = Settings()
     groups: dict[str, GroupEntry] = Field(default_factory=dict)
     hosts: dict[str, HostEntry | None] = Field(default_factory=dict)

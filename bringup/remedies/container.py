@@ -7,6 +7,7 @@ from ..core.reading import Absent, Known, Unknown
 from ..core.rules import World
 from ..core.steps import Step
 from ..core.words import quote
+from ..core.version import at_least
 from ..probes.access import Access
 from ..probes.container import CdiSpecs, ContainerEngine, ContainerToolkit, DeviceLinks
 from ..probes.containers import Containers
@@ -16,12 +17,14 @@ from ..steps.command import command_step
 from ..steps.edit import docker_daemon
 from ..steps.file import text_file
 from ..steps.login import member_step
-from ..steps.package import package_step
 from ..steps.service import restart_step, service_step
 from .remedy import Remedy, manager_of
+from .sources import packages
 
 DAEMON = "/etc/docker/daemon.json"
 TOOLKIT = "nvidia-container-toolkit"
+SAFE = "1.18"
+"""What CTR-02 passes: before 1.17.8 a container may take over the host, 1.18 makes CDI default."""
 
 
 def running(world: World) -> tuple[str, ...]:
@@ -44,7 +47,7 @@ def _engine(world: World) -> tuple[Step, ...]:
     if isinstance(reading, Absent) and manager:
         name = "docker.io" if manager == "apt" else "podman"
         start = (service_step("docker"),) if manager == "apt" else ()
-        return (package_step(name, manager=manager), *start)
+        return (*packages(world, name), *start)
     if not isinstance(reading, Unknown):
         return ()
     if "annot connect to the Docker daemon" in reading.why:
@@ -56,10 +59,13 @@ def _engine(world: World) -> tuple[Step, ...]:
 
 
 def _toolkit(world: World) -> tuple[Step, ...]:
-    manager = manager_of(world)
-    if not isinstance(world.facts[ContainerToolkit], Absent) or not manager:
-        return ()
-    return (package_step(TOOLKIT, manager=manager),)
+    """Install it, or bring it to the first version without known flaws; containers go on."""
+    reading = world.facts[ContainerToolkit]
+    if isinstance(reading, Absent):
+        return packages(world, TOOLKIT)
+    if isinstance(reading, Known) and at_least(reading.value.version, SAFE) is False:
+        return packages(world, TOOLKIT, floor=SAFE)
+    return ()
 
 
 def _is_docker(world: World) -> bool:
@@ -173,7 +179,8 @@ ROWS: tuple[Remedy, ...] = (
         cost="a new group counts from the next login on", touches_units=True, on_note=False,
     ),
     Remedy(
-        "CTR-02", "install NVIDIA's container toolkit", _toolkit, 21, touches_units=True,
+        "CTR-02", "install or upgrade NVIDIA's container toolkit", _toolkit, 21,
+        cost="containers go on; those started later use it", touches_units=True,
     ),
     Remedy("CTR-03", "offer GPUs to containers", _way, 22),
     Remedy(

@@ -17,9 +17,9 @@ from ..rules.toolchain import driver_cuda, floor_of, inside
 from ..steps.command import command_step
 from ..steps.directory import directory_step
 from ..steps.kernel import module_steps
-from ..steps.package import package_step
 from ..steps.service import drop_in, restart_step, service_step
 from .remedy import Remedy, manager_of
+from .sources import packages
 
 MANAGER = "nvidia-fabricmanager"
 UNIFIED = 580
@@ -83,9 +83,9 @@ def _manager(world: World) -> tuple[Step, ...]:
         return (service_step(MANAGER),)
     if not isinstance(reading, Absent) or not driver or not manager:
         return ()
-    package = package_step(package_of_manager(driver), version=driver, hold=True, manager=manager)
-    lsm = (package_step("nvlsm", manager=manager),) if _needs_lsm(world) else ()
-    return (*lsm, package, service_step(MANAGER, follows=[package.id]))
+    package = packages(world, package_of_manager(driver), version=driver, hold=True)
+    lsm = packages(world, "nvlsm") if _needs_lsm(world) else ()
+    return (*lsm, *package, service_step(MANAGER, follows=[package[-1].id]))
 
 
 def _needs_lsm(world: World) -> bool:
@@ -96,9 +96,9 @@ def _equal(world: World) -> tuple[Step, ...]:
     driver, manager = driver_version(world), manager_of(world)
     if not driver or not manager:
         return ()
-    package = package_step(package_of_manager(driver), version=driver, hold=True, manager=manager)
-    start = restart_step(MANAGER, files=["/usr/bin/nv-fabricmanager"], follows=[package.id])
-    return package, service_step(MANAGER), start
+    package = packages(world, package_of_manager(driver), version=driver, hold=True)
+    start = restart_step(MANAGER, files=["/usr/bin/nv-fabricmanager"], follows=[package[-1].id])
+    return *package, service_step(MANAGER), start
 
 
 def gpus_in_use(world: World) -> str:
@@ -113,12 +113,12 @@ def gpus_in_use(world: World) -> str:
 
 
 def _prerequisites(world: World) -> tuple[Step, ...]:
-    reading, manager = world.facts[FabricManager], manager_of(world)
+    reading = world.facts[FabricManager]
     parts = reading.value if isinstance(reading, Known) else FabricManager()
     names = [n for n, has in (("nvlsm", parts.nvlsm), ("infiniband-diags", parts.ibstat))
              if has is False]  # fmt: skip
-    packages = tuple(package_step(n, manager=manager) for n in names if manager)
-    return (*_on_disk(world, "mlx5_ib", "ib_umad"), *packages)
+    lacking = (step for name in names for step in packages(world, name))
+    return (*_on_disk(world, "mlx5_ib", "ib_umad"), *lacking)
 
 
 def _nodes(world: World) -> tuple[Step, ...]:
@@ -127,8 +127,8 @@ def _nodes(world: World) -> tuple[Step, ...]:
 
 
 def _rdma(world: World) -> tuple[Step, ...]:
-    manager = manager_of(world)
-    tools = tuple(package_step(n, manager=manager) for n in _USER_SPACE.get(manager, ()))
+    names = _USER_SPACE.get(manager_of(world), ())
+    tools = (step for name in names for step in packages(world, name))
     return (*_on_disk(world, "mlx5_core", "mlx5_ib", "ib_core", "ib_uverbs"), *tools)
 
 
@@ -144,10 +144,8 @@ def _peer(world: World) -> tuple[Step, ...]:
 
 def _toolkit(world: World) -> tuple[Step, ...]:
     """Return the step for the oldest toolkit that knows these GPUs, without any driver."""
-    floor, manager = floor_of(world), manager_of(world)
-    if not floor or not manager:
-        return ()
-    return (package_step(f"cuda-toolkit-{floor.replace('.', '-')}", manager=manager),)
+    floor = floor_of(world)
+    return packages(world, f"cuda-toolkit-{floor.replace('.', '-')}") if floor else ()
 
 
 def toolkit_unfit(world: World) -> str:

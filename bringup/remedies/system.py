@@ -17,10 +17,10 @@ from ..steps.edit import edited_file, marked_block
 from ..steps.file import text_file
 from ..steps.kernel import sysctl_steps
 from ..steps.login import limits_step
-from ..steps.package import package_step
 from ..steps.service import drop_in, restart_step, service_step
 from .container import while_containers_run
 from .remedy import Remedy, manager_of
+from .sources import packages
 
 LINES = (
     "*    -  memlock  unlimited",
@@ -131,11 +131,11 @@ def _clock(world: World) -> tuple[Step, ...]:
         return ()
     if reading.value.by == "chronyc":
         return (service_step(unit),)
-    chrony = package_step("chrony", manager=manager)
+    *before, chrony = packages(world, "chrony")
     chrony = replace(chrony, observe=f"{_CAN}\n{chrony.observe}")
     on = command_step("ntp", "let a time service set the clock", _NTP, "yes",
                       ("sh", "-c", _SET_NTP), follows=[chrony.id])  # fmt: skip
-    return chrony, on
+    return *before, chrony, on
 
 
 ROWS: tuple[Remedy, ...] = (

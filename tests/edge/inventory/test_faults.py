@@ -5,6 +5,7 @@ A case is a block in `faults/*.txt`: the file's text after ``> ``, then the mess
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,29 @@ def test_a_wrong_hosts_file_is_told_where_and_what(
     tmp_path: Path, text: str, messages: list[str]
 ) -> None:
     folder = write(tmp_path, hosts=f"{text}\n", deployment="")
-    assert told(folder) == [f"inventory/hosts.yml:{message}" for message in messages]
+    wanted = [message.replace("FOLDER", str(folder)) for message in messages]
+    assert told(folder) == [f"inventory/hosts.yml:{message}" for message in wanted]
+
+
+@pytest.mark.parametrize(
+    ("content", "sha256", "messages"),
+    [
+        (b"not a key\n", "", ["file: is no OpenPGP public key (gpg --armor --export writes one)",
+                             "sha256: is missing: the file has SUM"]),
+        (b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n", "0" * 64,
+         [f"sha256: is {'0' * 64}, and the file has SUM"]),
+    ],
+)  # fmt: skip
+def test_a_key_of_a_repository_is_checked_by_its_sum(
+    tmp_path: Path, content: bytes, sha256: str, messages: list[str]
+) -> None:
+    sum_ = f", sha256: '{sha256}'" if sha256 else ""
+    text = f"repositories: {{r: {{uri: 'file:/srv', key: {{file: k{sum_}}}}}}}\nhosts: {{a: }}\n"
+    folder = write(tmp_path, hosts=text, deployment="")
+    (folder / "k").write_bytes(content)
+    found = hashlib.sha256(content).hexdigest()
+    head = "inventory/hosts.yml:1: repositories/r/key/"
+    assert told(folder) == [head + message.replace("SUM", found) for message in messages]
 
 
 @pytest.mark.parametrize(("text", "messages"), cases("deployment.txt"))
