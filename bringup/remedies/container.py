@@ -6,8 +6,8 @@ from ..core.fixes import Risk
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import World
 from ..core.steps import Step
-from ..core.words import quote
 from ..core.version import at_least
+from ..core.words import quote
 from ..probes.access import Access
 from ..probes.container import CdiSpecs, ContainerEngine, ContainerToolkit, DeviceLinks
 from ..probes.containers import Containers
