@@ -9,72 +9,24 @@ import contextlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .core.errors import Blocked, CommandFailed
 from .core.event import Event, Listen, ignore
-from .core.reading import Absent, Known, Reading, Unknown
-from .core.rules import Finding, Level, judge
+from .core.reading import Absent, Known, Unknown
 from .edge.engine import Builder, Engine
 from .edge.image_file import ImageFolder
 from .edge.image_store import ImageStore
 from .edge.pip import Index, target_of
+from .flow_image_check import Flags, check, refuse, told
 from .flow_image_gate import gate
-from .image.checks import ROWS, Bench
 from .image.context import GATE_LABEL, INPUTS_LABEL, LABEL, Change, Context, archive, changes
 from .image.facts import ImageFacts
 from .image.failure import explain
 from .image.gate import GateReport
-from .image.recipe import same_repository
 from .image.record import Record, kept_name
-
-Flags = Mapping[str, Reading[tuple[str, ...]]]
-
-
-def check(
-    image: ImageFolder,
-    *,
-    index: Index,
-    flags: Flags | None = None,
-    engine: Engine | None = None,
-    listen: Listen = ignore,
-) -> tuple[Finding, ...]:
-    """Return what the static gate says of an image; asks the package index, builds nothing.
-
-    `flags` maps each deployment of this image to the flags that its engine version lacks. An
-    `engine` tells what digest an unpinned base stands for.
-    """
-    recipe, target = image.recipe, target_of(image.recipe)
-    listen(Event("controller", "check", f"asking pip for {len(recipe.packages)} pins"))
-    held = {
-        recipe.engine.name: recipe.engine.version,
-        **{pin.name: pin.version for pin in recipe.constraints},
-        **(recipe.base_packages or {}),
-    }
-    full = [pin for pin in recipe.packages if pin.name not in recipe.no_deps]
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        releases = {p: pool.submit(index.release, p, target) for p in recipe.packages}
-        resolution = pool.submit(index.resolve, full, target, held)
-        bench = Bench(
-            recipe,
-            {pin: answer.result() for pin, answer in releases.items()},
-            resolution.result(),
-            flags or {},
-            digest_of_tag(engine, recipe.base.reference) if engine else "",
-        )
-    return judge(ROWS, bench)
-
-
-def digest_of_tag(engine: Engine, reference: str) -> str:
-    """Return the digest that a tag stands for on an engine, "" where it has none or no answer."""
-    facts = engine.image(reference)
-    if not isinstance(facts, Known):
-        return ""
-    own = [d for d in facts.value.digests if same_repository(d, reference)]
-    return own[0].rpartition("@")[2] if own else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +116,7 @@ def build(image: ImageFolder, order: Order) -> Built:
         order.engine.untag(staging)
     record = replace(
         _record(image, order, facts, report),
-        findings=_told(findings),
+        findings=told(findings),
         seconds=round(time.monotonic() - began, 1),
         at=started,
         log=str(log),
@@ -182,20 +134,6 @@ def _unchanged(image: ImageFolder, order: Order, why: str) -> Built:
         return Built(there.value, reference, why)
     report = gate(image, order.engine, reference, flags=order.rendered_flags, listen=order.listen)
     return Built(there.value, reference, f"{why}; the gate changed and passed", None, report)
-
-
-def refuse(name: str, findings: tuple[Finding, ...]) -> None:
-    """Raise Blocked with every finding that forbids a build, and its cure."""
-    blocks = [finding for finding in findings if finding.level is Level.BLOCK]
-    if not blocks:
-        return
-    lines = [f"{finding.id} {line}" for finding in blocks for line in finding.evidence]
-    cures = dict.fromkeys(finding.remedy for finding in blocks if finding.remedy)
-    raise Blocked(
-        f"cannot build {name}: {len(blocks)} findings of the static gate forbid it",
-        said="\n".join(lines),
-        remedy="; ".join(cures),
-    )
 
 
 def _run_build(image: ImageFolder, order: Order, tag: str, log: Path) -> None:
@@ -336,13 +274,4 @@ def _record(image: ImageFolder, order: Order, facts: ImageFacts, report: GateRep
         where=order.engine.name,
         by=order.operator,
         pins=tuple(str(pin) for pin in recipe.packages),
-    )
-
-
-def _told(findings: tuple[Finding, ...]) -> tuple[dict[str, str], ...]:
-    """Return the findings that are more than fine, as a record keeps them."""
-    return tuple(
-        {"id": f.id, "level": f.level.value, "evidence": "; ".join(f.evidence)}
-        for f in findings
-        if f.level is not Level.OK
     )

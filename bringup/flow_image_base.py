@@ -16,7 +16,7 @@ from .edge.ask_inside import Inside, look
 from .edge.engine import Engine
 from .edge.image_file import ImageFolder
 from .edge.store import write_atomic
-from .flow_image import digest_of_tag
+from .flow_image_check import digest_of_tag
 from .image.rebase import Meeting, Rebased, unified
 from .image.recipe import NEW, Patch, PatchKind
 from .image.unified import PatchError, apply, parse

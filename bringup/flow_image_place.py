@@ -16,7 +16,7 @@ from .image.route import Route, human
 from .image.step import image_step
 from .image.wanted import REASON, SOURCE, Offer, Wanted, settled, wanted
 from .probes.container import ContainerEngine
-from .probes.containers import StoredImage
+from .probes.stored_image import StoredImage
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,26 +5,23 @@ Every fault of a folder is reported at once, as ``images/NAME/image.yml:LINE: ke
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
 
-import jinja2
 import pydantic
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ..core.errors import InventoryError, Problem, TemplateError, UsageError
+from ..core.errors import InventoryError, Problem, UsageError
 from ..core.host import Origin, Scalar
 from ..core.nearest import did_you_mean
-from ..core.words import quote
 from ..image import recipe as model
 from ..image.context import Context, context, patch_files
 from ..image.gate import CHECKS
 from ..image.pins import Pin, normal, parse_pin
 from ..image.unified import PatchError, parse
 from . import yaml_marks
+from .dockerfile import render
+from .image_words import ImageWords, PatchWords, plainly
 
 INSIDE = ("edge/inside/install.py", "edge/inside/patch.py", "image/unified.py")
 """Programs of this package that the build runs inside the image, copied as they are."""
@@ -33,75 +30,6 @@ GATE = ("edge/inside/gate.py", "edge/inside/walk.py", "edge/inside/install.py")
 """Programs that ask the built image; they travel with the question, not in the image."""
 
 PACKAGE = Path(__file__).parent.parent
-
-
-def _form(pattern: str, wanted: str) -> AfterValidator:
-    """Refuse text that does not match, saying what was wanted rather than the pattern."""
-
-    def check(text: str) -> str:
-        if re.fullmatch(pattern, text) is None:
-            raise ValueError(f"{text!r} should be {wanted}")
-        return text
-
-    return AfterValidator(check)
-
-
-Sum = Annotated[str, _form("new|[0-9a-f]{64}", "a sha256 of 64 hex digits, or new")]
-Digest = Annotated[str, _form("sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")]
-Name = Annotated[str, _form("[a-z0-9]+([._-][a-z0-9]+)*", "lower case letters, digits, . _ -")]
-Tag = Annotated[str, _form("[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", "an image tag")]
-Text = Annotated[str, _form(r"(?s).*\S.*", "some text")]
-Folder = Annotated[str, _form(r"/[^\0]*[^/\0]", "an absolute folder without a slash at its end")]
-Link = Annotated[str, _form(r"https?://\S+", "an http or https address")]
-Relative = Annotated[
-    str, _form(r"(?!/)(?!.*(^|/)\.\.(/|$)).*[^/]", "a path below the folder, without ..")
-]
-Python = Annotated[str, _form(r"3\.\d+", "a Python version such as 3.12")]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _Base(_Strict):
-    reference: Text
-    digest: Digest | None = None
-    packages: Relative | None = None  # file of name==version lines, recorded by image.pin
-
-
-class _Engine(_Strict):
-    name: Name
-    version: str = ""
-    path: Folder
-
-
-class _Patch(_Strict):
-    overlay: Relative | None = None
-    diff: Relative | None = None
-    onto: Folder
-    reason: Text
-    link: Link
-    replaces: dict[Relative, Sum]
-
-
-class _File(_Strict):
-    """The words of an `image.yml`."""
-
-    schema_: Annotated[Literal["bringup.image/1"], Field(alias="schema")]
-    name: Name
-    tag: Tag
-    base: _Base
-    engine: _Engine
-    packages: list[Text] = []
-    no_deps: list[Text] = []
-    constraints: Relative | None = None
-    patches: list[_Patch] = []
-    labels: dict[str, str] = {}
-    provides: dict[str, str] = {}
-    gate: list[dict[str, object]] = []
-    arguments: dict[str, str] = {}
-    python: Python = "3.12"
-    platforms: list[str] = ["manylinux_2_28_x86_64", "manylinux2014_x86_64"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +111,13 @@ class _Reading:
         bodies = {name: path.read_bytes() for name, path in patches.items() if path.is_file()}
         return ImageFolder(self.folder, recipe, template, bodies)
 
-    def words(self) -> _File | None:
+    def words(self) -> ImageWords | None:
         try:
-            return _File.model_validate(self.document.data)
+            return ImageWords.model_validate(self.document.data)
         except pydantic.ValidationError as error:
             for fault in error.errors(include_url=False):
                 path = tuple(part for part in fault["loc"] if part != "[key]")
-                self.fault(path, _plainly(fault["type"], fault["msg"], path))
+                self.fault(path, plainly(fault["type"], fault["msg"], path))
             return None
 
     def text(self, name: str, path: yaml_marks.Path) -> str | None:
@@ -200,7 +128,7 @@ class _Reading:
             self.fault(path, f"cannot read {name}: {error}")
             return None
 
-    def recipe(self, words: _File) -> model.Recipe:
+    def recipe(self, words: ImageWords) -> model.Recipe:
         if words.name != self.folder.name:
             self.fault(("name",), f"{words.name!r} should be the folder's name, {self.folder.name}")
         pins = tuple(self.pins(words.packages))
@@ -242,7 +170,7 @@ class _Reading:
                 self.fault(("no_deps", number), f"{name!r} is none of the packages above{hint}")
             yield normal(name)
 
-    def base_packages(self, words: _File) -> dict[str, str] | None:
+    def base_packages(self, words: ImageWords) -> dict[str, str] | None:
         if words.base.packages is None:
             return None
         found = self.pin_file(words.base.packages, ("base", "packages"))
@@ -262,7 +190,7 @@ class _Reading:
                 self.problems.append(Problem(file, number, "", f"{words!r} is no name==version"))
         return pins
 
-    def patch(self, number: int, words: _Patch) -> model.Patch:
+    def patch(self, number: int, words: PatchWords) -> model.Patch:
         if (words.overlay is None) == (words.diff is None):
             self.fault(("patches", number), "should have one of overlay and diff")
         kind = model.PatchKind.DIFF if words.diff else model.PatchKind.OVERLAY
@@ -317,50 +245,3 @@ def _gate_value(value: object) -> Scalar | tuple[str, ...]:
     if isinstance(value, list):
         return tuple(str(item) for item in value)
     return value if isinstance(value, str | int | float | bool) else str(value)
-
-
-def _plainly(kind: str, message: str, path: yaml_marks.Path) -> str:
-    """Say a schema fault as a person would."""
-    if kind == "extra_forbidden":
-        known = [field.alias or name for name, field in _model_at(path).model_fields.items()]
-        return f"is not a key here{did_you_mean(str(path[-1]), known)}"
-    if kind == "missing":
-        return "is missing"
-    if kind == "value_error":
-        return message.removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]
-
-
-def _model_at(path: yaml_marks.Path) -> type[BaseModel]:
-    at: dict[str, type[BaseModel]] = {"base": _Base, "engine": _Engine, "patches": _Patch}
-    return at.get(str(path[0]), _File) if len(path) > 1 else _File
-
-
-def docker_word(text: str) -> str:
-    """Return a value as one quoted word of a Dockerfile; nothing in it is expanded."""
-    if "\n" in text:
-        raise TemplateError(f"cannot write {text!r} in a Dockerfile: it has several lines")
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
-    return f'"{escaped}"'
-
-
-def render(template: str, recipe: model.Recipe, *, wheels: bool, buildkit: bool) -> str:
-    """Return a Dockerfile; raises TemplateError for a name that nobody gave."""
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - a Dockerfile is no page
-    )
-    environment.filters["q"] = quote
-    environment.filters["word"] = docker_word
-    try:
-        return environment.from_string(template).render(
-            image=recipe, wheels=wheels, buildkit=buildkit
-        )
-    except jinja2.TemplateError as error:
-        raise TemplateError(
-            f"cannot render images/{recipe.name}/Dockerfile.j2: {error}",
-            remedy="a template may use: image, wheels, buildkit",
-        ) from error

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..core.facts import Probe
 from ..core.reading import Absent, Known, Reading, Unknown, evidence_of
-from ..core.sameness import Identity
 from ..core.script import Section
 from ..core.words import quote
 from .inside import TOOLS_LOOK, Inside, tools_seen
@@ -63,23 +62,6 @@ class Containers:
     def named(self, name: str) -> Container | None:
         """Return the container of a name, or None."""
         return next((c for c in self.containers if c.name == name), None)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredImage:
-    """One image in the engine's store."""
-
-    id: str
-    tags: tuple[str, ...] = ()
-    digests: tuple[str, ...] = ()
-    bytes: int | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    layers: tuple[str, ...] = ()  # diff IDs, bottom first; () where an older look did not ask
-
-    @property
-    def identity(self) -> Identity:
-        whole = self.id if self.id.startswith("sha256:") else f"sha256:{self.id}"  # podman's
-        return Identity(whole, self.digests, self.layers, self.labels)
 
 
 # `.State` and `.HostConfig` hold no environment, so no secret of a container is asked for.
@@ -143,9 +125,9 @@ def container_of(
     labels: Mapping[str, Any] | None = None,
 ) -> Container:
     """Return a container from its ``HostConfig``; a setting of an unexpected type is left out."""
-    nodes = tuple(_word(d.get("PathOnHost")) for d in _dicts(settings.get("Devices")))
+    nodes = tuple(word(d.get("PathOnHost")) for d in _dicts(settings.get("Devices")))
     requests = _dicts(settings.get("DeviceRequests"))
-    named = tuple(name for r in requests for name in _words(r.get("DeviceIDs")) if "/" in name)
+    named = tuple(name for r in requests for name in words(r.get("DeviceIDs")) if "/" in name)
     ulimits = {u.get("Name"): u.get("Soft") for u in _dicts(settings.get("Ulimits"))}
     soft, shm = ulimits.get("memlock"), settings.get("ShmSize")
     log = settings.get("LogConfig")
@@ -156,19 +138,19 @@ def container_of(
         image_id,
         state,
         pid,
-        gpu_request=_gpu_request(nodes, requests, _word(settings.get("Runtime"))),
+        gpu_request=_gpu_request(nodes, requests, word(settings.get("Runtime"))),
         devices=(*nodes, *named),
         privileged=settings.get("Privileged") is True,
-        capabilities=_words(settings.get("CapAdd")),
+        capabilities=words(settings.get("CapAdd")),
         memlock=soft if isinstance(soft, int) else None,
         shm_bytes=shm if isinstance(shm, int) else None,
-        ipc=_word(settings.get("IpcMode")),
-        network=_word(settings.get("NetworkMode")),
-        runtime=_word(settings.get("Runtime")),
+        ipc=word(settings.get("IpcMode")),
+        network=word(settings.get("NetworkMode")),
+        runtime=word(settings.get("Runtime")),
         ports=_ports(settings.get("PortBindings")),
-        log_driver=_word(log.get("Type")) if isinstance(log, dict) else "",
-        log_options=_strings(log.get("Config")) if isinstance(log, dict) else {},
-        labels={k: v for k, v in _strings(labels).items() if k.startswith(OURS)},
+        log_driver=word(log.get("Type")) if isinstance(log, dict) else "",
+        log_options=strings(log.get("Config")) if isinstance(log, dict) else {},
+        labels={k: v for k, v in strings(labels).items() if k.startswith(OURS)},
     )
 
 
@@ -185,73 +167,29 @@ def _gpu_request(nodes: tuple[str, ...], requests: list[dict[str, Any]], runtime
 def _is_for_gpus(request: Mapping[str, Any]) -> bool:
     groups = request.get("Capabilities")
     listed = groups if isinstance(groups, list) else []
-    return request.get("Driver") == "nvidia" or any("gpu" in _words(group) for group in listed)
+    return request.get("Driver") == "nvidia" or any("gpu" in words(group) for group in listed)
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _words(value: object) -> tuple[str, ...]:
+def words(value: object) -> tuple[str, ...]:
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 
-def _word(value: object) -> str:
+def word(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _strings(value: object) -> dict[str, str]:
+def strings(value: object) -> dict[str, str]:
     return {str(k): str(v) for k, v in value.items()} if isinstance(value, Mapping) else {}
 
 
 def _ports(bindings: object) -> tuple[int, ...]:
     listed = bindings.values() if isinstance(bindings, dict) else ()
-    found = (whole(_word(row.get("HostPort"))) for rows in listed for row in _dicts(rows))
+    found = (whole(word(row.get("HostPort"))) for rows in listed for row in _dicts(rows))
     return tuple(sorted({port for port in found if port}))
-
-
-_IMAGE = (
-    "[{{json .Id}},{{json .RepoTags}},{{json .RepoDigests}},{{json .Size}},{{json .Config.Labels}},"
-    "{{json .RootFS.Layers}}]"
-)
-
-
-def image_probe(reference: str) -> Probe[StoredImage]:
-    """Return the question whether the engine has an image, by its reference."""
-    look = f"ask $e image inspect {quote(reference)} --format {quote(_IMAGE)}"
-    script = f"e=docker; tool docker >/dev/null || e=podman\n{look}\n"
-    return Probe("image", StoredImage, script, parse_image, seconds=10, tool="docker")
-
-
-def parse_image(section: Section) -> Reading[StoredImage]:
-    """Return the image; absent only where the engine answers that it has none of that name."""
-    if section.exit == 127 and section.first.endswith(": not found"):
-        return Absent(section.first)
-    if section.exit in (1, 125) and re.search(r"(?i)no such image|image not known", section.text):
-        said = [line for line in section.text.splitlines() if re.search("(?i)image", line)]
-        return Absent(said[-1].strip() if said else section.first)
-    answer = answered(section)
-    if not isinstance(answer, Known):
-        return answer
-    line = next((x for x in answer.value.splitlines() if x.startswith('["')), "")
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError):
-        return Unknown("the image could not be read", section.first)
-    if len(values) not in (5, 6) or not re.fullmatch(
-        r"(sha256:)?[0-9a-f]{12,64}", _word(values[0])
-    ):
-        return Unknown("the image has no id", section.first)
-    identity, tags, digests, size, labels = values[:5]
-    image = StoredImage(
-        identity,
-        _words(tags),
-        _words(digests),
-        size if isinstance(size, int) else None,
-        _strings(labels),
-        _words(values[5]) if len(values) > 5 else (),
-    )
-    return Known(image, f"{', '.join(image.tags)} {identity[:19]}".strip())
 
 
 # Each line is one look, so that one that fails leaves the others. `ls` of a missing folder and a

@@ -11,7 +11,7 @@ from ..core.host import Deployment, Host
 from ..core.reading import Known
 from . import collect
 from .bandwidth import bandwidth_probe
-from .containers import image_probe, inside_probe
+from .containers import inside_probe
 from .hca_purpose import from_words, reclassified
 from .infiniband import InfiniBand
 from .inside import image_look
@@ -20,6 +20,7 @@ from .network import listeners_probe, names_probe
 from .rdma import AGAIN
 from .services import etcd_probe, nats_probe, place, reach_probe
 from .storage import disks_probe
+from .stored_image import image_probe
 
 DISKS = ("/", "/var/log", "/tmp")  # noqa: S108 - asked about, nothing is written there
 

@@ -15,9 +15,10 @@ from ..probes.container import (
     DeviceLinks,
     EngineDisk,
 )
-from ..probes.containers import Container, Containers, StoredImage
+from ..probes.containers import Container, Containers
 from ..probes.driver import Driver
 from ..probes.inside import Inside
+from ..probes.stored_image import StoredImage
 from ..probes.text import version
 from . import where
 from .judging import QUIET, SOFT, gpu_count, not_told, told, unread

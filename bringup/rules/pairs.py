@@ -9,11 +9,11 @@ from ..core.reading import Known
 from ..core.rules import Joint, Level, Row, Seen, Status, World, failed, passed, skipped, warned
 from ..core.sameness import same_image
 from ..probes.clock import Clock
-from ..probes.containers import StoredImage
 from ..probes.gpu import Gpus
 from ..probes.hca import InfiniBand
 from ..probes.model import ModelFolder
 from ..probes.network import Reach
+from ..probes.stored_image import StoredImage
 from .judging import QUIET, SOFT
 
 OFFSET_S, FAR_S = 0.05, 5.0  # node-exporter's rule; the second is our own

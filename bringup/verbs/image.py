@@ -27,7 +27,7 @@ def image_check(
     accept_new: AcceptNew = False,
 ) -> Exit:
     """Check images before a build: pins exist, the base's packages stay, flags are known."""
-    from ..flow_image import check
+    from ..flow_image_check import check
     from ..flow_image_flags import rendered_flags, strange_flags
     from ..flow_image_gate import gate
     from ..flow_image_open import (

@@ -11,7 +11,7 @@ from bringup.core.rules import Level
 from bringup.core.words import Secret
 from bringup.decide import Design, design
 from bringup.engines.pair import agree
-from bringup.probes.containers import StoredImage
+from bringup.probes.stored_image import StoredImage
 
 from .situations import DP2, K3, PD1, PLACES, model, role
 

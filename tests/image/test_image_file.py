@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bringup.core.errors import InventoryError, TemplateError, UsageError
-from bringup.edge.image_file import docker_word, read_image, read_images
+from bringup.edge.dockerfile import docker_word
+from bringup.edge.image_file import read_image, read_images
 
 from .folders import ROOT, make_folder
 

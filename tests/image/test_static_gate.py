@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bringup import flow_image
+from bringup import flow_image_check
 from bringup.core.reading import Known, Unknown
 from bringup.core.rules import Finding, Level, Status
 from bringup.edge.image_file import read_image
@@ -28,7 +28,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def gate(root: Path, index: Index, **changed: Any) -> dict[str, Finding]:
     files = {"base.txt": b"sglang==0.5.18\nkubernetes==32.0.1\n"}
     image = read_image(make_folder(root, files=files, **changed))
-    return {finding.id: finding for finding in flow_image.check(image, index=index)}
+    return {finding.id: finding for finding in flow_image_check.check(image, index=index)}
 
 
 def test_published_line_is_refused_for_both_reasons_with_the_cure(
@@ -87,8 +87,8 @@ def test_index_out_of_reach_is_unknown_not_missing(tmp_path: Path) -> None:
 
 def test_strange_flags_block_and_unknown_ones_warn(tmp_path: Path, index: Index) -> None:
     image = read_image(make_folder(tmp_path))
-    strange = flow_image.check(image, index=index, flags={"k3": Known(("--no-such",))})
-    unsure = flow_image.check(image, index=index, flags={"k3": Unknown("no list for 0.5.19")})
+    strange = flow_image_check.check(image, index=index, flags={"k3": Known(("--no-such",))})
+    unsure = flow_image_check.check(image, index=index, flags={"k3": Unknown("no list for 0.5.19")})
     assert {f.id: f.level for f in strange}["IMG-04"] is Level.BLOCK
     assert {f.id: f.level for f in unsure}["IMG-04"] is Level.WARN
 

@@ -15,14 +15,15 @@ from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.core.script import Section
 from bringup.probes import container, containers
 from bringup.probes.container import CdiSpec, CdiSpecs, ContainerEngine, DaemonConfig
-from bringup.probes.containers import Container, Containers, StoredImage, container_of
+from bringup.probes.containers import Container, Containers, container_of
 from bringup.probes.inside import Inside, image_look
+from bringup.probes.stored_image import StoredImage, image_probe
 
 from .asking import ask
 from .dockerd import daemon, docker
 
 ALL = (
-    *container.PROBES, *containers.PROBES, containers.image_probe("x"), containers.inside_probe("x")
+    *container.PROBES, *containers.PROBES, image_probe("x"), containers.inside_probe("x")
 )  # fmt: skip
 
 
@@ -206,7 +207,7 @@ def test_a_real_docker_is_read(socket: str) -> None:
         "secret=x", "--shm-size", "1g", "--device", "/dev/null", "tiny:1", "sleep", "600",
     )  # fmt: skip
     docker(socket, "create", "--name", "old", "-p", "8000:80", "tiny:1", "true")
-    image, inside = containers.image_probe("tiny:1"), containers.inside_probe("serve")
+    image, inside = image_probe("tiny:1"), containers.inside_probe("serve")
     env = {"DOCKER_HOST": socket}
     facts = ask(container.PROBE, *containers.PROBES, image, inside, env=env)
 
@@ -232,7 +233,7 @@ def test_a_real_docker_is_read(socket: str) -> None:
 @pytest.mark.root
 @pytest.mark.slow
 def test_what_a_real_docker_lacks_is_absent(socket: str) -> None:
-    image, inside = containers.image_probe("no'such:1"), containers.inside_probe("nobody")
+    image, inside = image_probe("no'such:1"), containers.inside_probe("nobody")
     facts = ask(image, inside, env={"DOCKER_HOST": socket})
     assert isinstance(facts[StoredImage], Absent)
     assert isinstance(facts[Inside], Absent)

@@ -20,7 +20,7 @@ from bringup.probes.container import (
     DeviceLinks,
     EngineDisk,
 )
-from bringup.probes.containers import Container, Containers, StoredImage
+from bringup.probes.containers import Container, Containers
 from bringup.probes.driver import Driver
 from bringup.probes.hca import InfiniBand, Purpose
 from bringup.probes.identity import Identity
@@ -42,6 +42,7 @@ from bringup.probes.slurm import (
     SshDevices,
 )
 from bringup.probes.storage import Array, Arrays, Disk, Disks, Mount, Mounts
+from bringup.probes.stored_image import StoredImage
 from bringup.probes.system import Kernels, Limits, Processors, Stuck
 
 from .situations import B300, EIGHT, PAIR, finding, nic, world

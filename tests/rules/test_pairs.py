@@ -11,11 +11,11 @@ from bringup.core.host import Host, Login
 from bringup.core.reading import Absent, Known
 from bringup.core.rules import Finding, Joint, World, judge
 from bringup.probes.clock import Clock
-from bringup.probes.containers import StoredImage
 from bringup.probes.gpu import Gpu, Gpus
 from bringup.probes.hca import InfiniBand
 from bringup.probes.model import ModelFolder
 from bringup.probes.network import Reach
+from bringup.probes.stored_image import StoredImage
 from bringup.rules.pairs import ROWS
 
 from .situations import PAIR, nic

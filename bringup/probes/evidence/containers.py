@@ -20,7 +20,6 @@ from ..container import (
 from ..containers import (
     Container,
     Containers,
-    StoredImage,
     container_of,
     devices_listed,
     gpus_listed,
@@ -31,6 +30,7 @@ from ..environment import Environment
 from ..inside import Inside
 from ..packages import PythonPackages
 from ..proof import CudaProof
+from ..stored_image import StoredImage
 from ..toolkit import Nvcc
 from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
