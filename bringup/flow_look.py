@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from urllib.parse import quote, urlsplit
 
 from .core.errors import ToolError
@@ -182,18 +183,19 @@ class Looker:
         }
         return tuple(sorted(place for place in places if not _answers(opener, place)))
 
-    def counters(self) -> dict[str, float | None]:
-        """Return how many requests the workers of each mode have counted."""
+    def counters(self, *, asked: bool) -> dict[str, float | None]:
+        """Return how many requests the workers of each mode have counted, before or after one."""
         by_mode: dict[str, list[float | None]] = {}
         for worker in self.target.workers:
             if worker.metrics and not worker.is_front:
-                by_mode.setdefault(worker.mode.value, []).append(self._counted(worker))
+                by_mode.setdefault(worker.mode.value, []).append(self._counted(worker, asked=asked))
         return {mode: total(values) for mode, values in by_mode.items()}
 
-    def _counted(self, worker: Worker) -> float | None:
+    def _counted(self, worker: Worker, *, asked: bool) -> float | None:
         with contextlib.suppress(ToolError):
             answer = http.ask(worker.metrics, seconds=ASK_S, opener=self.dialer(worker.host))
-            return requests(answer.text) or 0.0
+            is_page = answer.status == HTTPStatus.OK
+            return requests(answer.text, asked=asked) if is_page else None
         return None
 
 

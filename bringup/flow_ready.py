@@ -67,7 +67,7 @@ class Request:
 
     def send(self) -> Request:
         """Begin; the answer comes from a thread of its own."""
-        self.before = self.looker.counters()
+        self.before = self.looker.counters(asked=False)
         threading.Thread(target=self._run, name="chat", daemon=True).start()
         return self
 
@@ -182,7 +182,7 @@ class Wait:
         known = replace(state, announced=_or(look, state))
         if not state.pair or state.proof:
             return replace(look, chat=answer)
-        proof = prove(known, answer, waiting.before, looker.counters())
+        proof = prove(known, answer, waiting.before, looker.counters(asked=True))
         return replace(look, chat=answer, proof=proof)
 
     def _request(self, looker: Looker) -> Request:
@@ -194,7 +194,10 @@ class Wait:
     def _remember(self, state: State) -> None:
         """Keep how long each start took that was seen to come up."""
         came = [w for w in state.workers.values() if w.came_up_s is not None]
-        add_starts(self._folder, [_past(watched, self._model) for watched in came])
+        try:
+            add_starts(self._folder, [_past(watched, self._model) for watched in came])
+        except (OSError, UsageError) as error:
+            self.tools.listen(Event("", "ready", f"the time it took is not kept: {error}"))
 
 
 def _or(look: Look, state: State) -> Announced | None:

@@ -40,7 +40,7 @@ def restart(
     """
     for role, hosts in turns(target, wish):
         one = replace(wish, hosts=hosts, roles=(role,), recreate=True, for_good=False)
-        ended = (*stop(tools, one, target), *start(tools, one))
+        ended = _refused(tools, one) or _turned(tools, one, target)
         waited = None
         if wait and all(came.code is Exit.DONE for came in ended):
             waited = Wait(tools, target, show).run()
@@ -48,6 +48,20 @@ def restart(
         yield turn
         if not turn.is_good:
             return
+
+
+def _refused(tools: Tools, one: Wish) -> tuple[Ended, ...]:
+    """Return what would refuse to start a worker again: it is not stopped then."""
+    foreseen = start(tools, replace(one, check=True))
+    return tuple(end for end in foreseen if end.code not in (Exit.DONE, Exit.WOULD_CHANGE))
+
+
+def _turned(tools: Tools, one: Wish, target: Target) -> tuple[Ended, ...]:
+    """Stop and start; what did not stop is not started."""
+    stopped = stop(tools, one, target)
+    if any(end.code is not Exit.DONE for end in stopped):
+        return stopped
+    return (*stopped, *start(tools, one))
 
 
 def turns(target: Target, wish: Wish) -> list[tuple[str, tuple[str, ...]]]:

@@ -20,10 +20,19 @@ _COUNTERS = re.compile(
 )
 
 
-def requests(metrics: str) -> float | None:
-    """Return how many requests a worker's counters tell of, None where they tell of none."""
+_FAMILY = re.compile(r"(?m)^(?:# \w+ )?(?:dynamo_component_|vllm:|sglang:)")
+
+
+def requests(metrics: str, *, asked: bool) -> float | None:
+    """Return how many requests a worker's counters tell of, None where they tell of none.
+
+    A worker that was not `asked` anything yet may show its other counters alone: that is 0. After a
+    request, a page without the counter is no sign that the worker stood idle.
+    """
     found = [float(value) for value in _COUNTERS.findall(metrics)]
-    return sum(found) if found else None
+    if found:
+        return sum(found)
+    return 0.0 if not asked and _FAMILY.search(metrics) else None
 
 
 def prove(

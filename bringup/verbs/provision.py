@@ -98,10 +98,12 @@ def provision(
     screen.fail(*(one.error for one in ended if one.error))
     screen.show(summary_view(ended, check=check))
     screen.emit(summary_document(counts, code))
-    return _serve(screen, choice, order, code) if serve else code
+    return _serve(screen, choice, order, code, set) if serve else code
 
 
-def _serve(screen: Screen, choice: Choice, order: Order, code: Exit) -> Exit:
+def _serve(
+    screen: Screen, choice: Choice, order: Order, code: Exit, settings: tuple[str, ...]
+) -> Exit:
     """Start what the hosts serve, each deployment until it answers; the first that fails ends it.
 
     What is not written yet cannot be looked at, so that check mode names the command instead.
@@ -115,7 +117,7 @@ def _serve(screen: Screen, choice: Choice, order: Order, code: Exit) -> Exit:
             )
             continue
         code = serve_start(
-            screen, deployment=name, host=hosts, check=order.check, wait=True,
+            screen, deployment=name, host=hosts, check=order.check, wait=True, set=settings,
             inventory=choice.inventory, state=choice.state, known_hosts=choice.known_hosts,
             accept_new=choice.accept_new,
         )  # fmt: skip

@@ -115,6 +115,7 @@ def serve_restart(
     wait: Annotated[bool, Help("let it serve again before the next worker's turn")] = True,
     accept: Accept = (),
     local: Local = False,
+    set: Set = (),  # noqa: A002 - the option's name
     inventory: Folder = "inventory",
     state: State = "",
     known_hosts: KnownHosts = "",
@@ -123,8 +124,10 @@ def serve_restart(
     """Restart the workers of a role one after the other; the others serve meanwhile.
 
     Each turn ends when the deployment serves again, proven by a request; the first that does not
-    ends the run. A role of a single worker is interrupted, which is said before.
+    ends the run. A worker that would not be started again is not stopped either. A role of a single
+    worker is interrupted, which is said before.
     """
+    from ..engines.knobs import KNOBS
     from ..flow_ready import told
     from ..flow_restart import alone, restart, turns
     from ..flow_serve import Wish
@@ -134,7 +137,10 @@ def serve_restart(
     from ..report_serve import left_document, left_view
 
     choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
-    wish = Wish(known, target.deployment, _names(known, host), role, accept=accept)
+    wish = Wish(
+        known, target.deployment, _names(known, host), role, accept=accept,
+        set=knob_settings(set, KNOBS),
+    )  # fmt: skip
     for name in alone(target.deployment.roles, wish):
         screen.show(f"{name} has one worker: nothing is served while it restarts")
     codes, left = [], turns(target, wish)

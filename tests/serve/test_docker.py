@@ -95,6 +95,18 @@ def test_one_role_restarts_alone(pair: Docked) -> None:
     assert pair.ids(pair.hosts[1]) != decode
 
 
+def test_a_worker_that_would_not_be_started_again_is_not_stopped(pair: Docked) -> None:
+    start(pair)
+    before = pair.ids(pair.hosts[1])
+    script = f"/opt/bringup/serve/{NAME}/serve_dynamo_decode.sh"
+    pair.hosts[1].exec("sed", "-i", "s/^# Made by/# made by/", script)
+    refused = pair.run("serve.restart", "--role", "decode", "--no-wait")
+    assert refused.returncode == 4, said(refused)
+    assert "bringup provision --host" in refused.stdout
+    assert pair.ids(pair.hosts[1]) == before
+    assert pair.states()[names(pair)[1]] == "runs"
+
+
 def test_a_decode_host_is_added_and_removed_while_the_others_run(pair: Docked) -> None:
     start(pair)
     third = pair.hosts[2]
