@@ -49,7 +49,8 @@ class Point:
     runs: tuple[Run, ...]
 
     def middle(self, name: str) -> float:
-        return median(getattr(run, name) for run in self.runs)
+        values: list[float] = [getattr(run, name) for run in self.runs]
+        return median(values)
 
     def spread(self, name: str) -> str:
         values = [getattr(run, name) for run in self.runs]

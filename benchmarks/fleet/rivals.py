@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -25,8 +26,8 @@ class Tool:
     """How a tool does each job: words by job, and variables to set."""
 
     name: str
-    words: dict[str, tuple[str, ...]]
-    environment: dict[str, str] = field(default_factory=dict)
+    words: Mapping[str, tuple[str, ...]]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def install(folder: Path) -> None:

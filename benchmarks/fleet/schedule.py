@@ -12,8 +12,11 @@ from statistics import median
 
 from .report import Run
 
-SET_UP_S = (2.0, 0.15)
-"""What a fleet takes to start and stop: seconds, and more for each host."""
+SET_UP_S = (8.0, 0.2)
+"""What a fleet takes to start, time its lines and stop: seconds, and more for each host."""
+
+AROUND_S = (0.1, 0.012)
+"""What it takes to prepare a run and to see that it was right: seconds, and more for each host."""
 
 GUESSES: Mapping[tuple[str, str], tuple[float, float]] = {
     ("bringup", "facts"): (0.4, 0.03),
@@ -37,8 +40,11 @@ GUESSES: Mapping[tuple[str, str], tuple[float, float]] = {
 }
 """Seconds of a run, and more for each host, on two cores. Only a start: see `expected`."""
 
-FIRST_SHARE = 0.7
-"""Most of the time that goes to first runs; the rest is for repetitions of the short ones."""
+LEAST = {"bringup": 3}
+"""Runs that the first round has of a tool, where it is not one."""
+
+FIRST_SHARE = 0.85
+"""Most of the time that goes to first runs; the rest is for repetitions."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,20 +76,33 @@ def counts(
 ) -> dict[Case, int]:
     """Return how often each case is run within the time; 0 for those that do not fit.
 
-    Short runs come first: every case once, then again for as long as there is time.
+    Every case once, short ones first; then again those that have taken the least time so far.
     """
     done = tuple(runs)
-    order = sorted((expected(case, done), case) for case in cases)
+    takes = {case: expected(case, done) + AROUND_S[0] + AROUND_S[1] * case.hosts for case in cases}
     if seconds is None:
-        return {case: reps for _, case in order}
-    fleets = {(case.hosts, case.rtt_ms) for _, case in order}
+        return dict.fromkeys(takes, reps)
+    fleets = {(case.hosts, case.rtt_ms) for case in takes}
     left = seconds - sum(SET_UP_S[0] + SET_UP_S[1] * hosts for hosts, _ in fleets)
-    found = {case: 0 for _, case in order}
-    for number in range(reps):
-        room = left * FIRST_SHARE if number == 0 and reps > 1 else left
-        for takes, case in order:
-            if takes <= room and found[case] == number:
-                found[case] += 1
-                room -= takes
-                left -= takes
-    return found
+    found = dict.fromkeys(takes, 0)
+    room = left * FIRST_SHARE
+    for case in sorted(takes, key=lambda case: (takes[case], case)):
+        count = min(reps, LEAST.get(case.tool, 1))
+        if takes[case] * count <= room:
+            found[case] = count
+            room -= takes[case] * count
+            left -= takes[case] * count
+    return _repeated(found, takes, left, reps)
+
+
+def _repeated(
+    found: dict[Case, int], takes: dict[Case, float], left: float, reps: int
+) -> dict[Case, int]:
+    """Return the counts with as many repetitions as fit into the time that is left."""
+    while True:
+        open_ = [case for case, n in found.items() if 0 < n < reps and takes[case] <= left]
+        if not open_:
+            return found
+        case = min(open_, key=lambda case: (takes[case] * found[case], case))
+        found[case] += 1
+        left -= takes[case]
