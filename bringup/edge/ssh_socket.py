@@ -25,6 +25,10 @@ READ_AHEAD = 16 * 1024
 """Bytes read at once where paramiko asks for fewer."""
 
 
+LOOK_S = 0.5
+"""How often a silent line is looked after: whether it was closed, and for its sign of life."""
+
+
 class ByteStream(Protocol):
     """What paramiko needs of a socket: a TCP socket, a forwarded channel, a proxy command."""
 
@@ -83,7 +87,8 @@ class MeteredStream:
         return count
 
     def settimeout(self, seconds: float) -> None:
-        self._stream.settimeout(seconds)
+        """paramiko looks ten times a second whether it was closed; `abort` wakes it by itself."""
+        self._stream.settimeout(max(seconds, LOOK_S))
 
     def abort(self) -> None:
         """End the stream for good; wakes whoever waits on it, in any thread."""
