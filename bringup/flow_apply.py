@@ -196,7 +196,7 @@ def _log(remote: Remote, host: Host, receipt: Receipt) -> ToolError | None:
 
 
 def _logged(remote: Remote, receipt: Receipt) -> ToolError | None:
-    script = 'mkdir -p "${2%/*}" && printf %s "$1" >>"$2"'
+    script = '{ [ -d "${2%/*}" ] || mkdir -p "${2%/*}"; } && printf %s "$1" >>"$2"'
     words = ("sh", "-c", script, "sh", receipts.log_line(receipt), HOST_LOG)
     result = remote.run(Run(words))
     if result.exit == 0:

@@ -169,23 +169,28 @@ _LOCK = r"""
 exec 3<&0 </dev/null
 lock="$R/run/lock/bringup"
 [ -d "$R/run/lock" ] || lock="$R/tmp/bringup.lock"
+# Sets `birth`: when a process began, "" for one that is gone.
 born() {
+  birth=
   read -r line <"/proc/$1/stat" || return 1
   set -- ${line##*) }
-  [ "$1" != Z ] && echo "${20}"
+  [ "$1" = Z ] || birth=${20}
 } 2>/dev/null
 space=$(readlink /proc/self/ns/pid)
 alive() {
   set -- $1
-  [ "$3" != "$space" ] || [ "$(born "$1")" = "$2" ]
+  [ "$3" = "$space" ] || return 0
+  born "$1"
+  [ "$birth" = "$2" ]
 }
 write() {
-  mkdir -p "$lock" && printf '%s %s %s\n%s\n%s\n' \
-    "$$" "$(born $$)" "$space" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$1" >"$lock/.$N"
+  [ -d "$lock" ] || mkdir -p "$lock" || return
+  printf '%s\n%s\n%s\n' "$me" "$now" "$1" >"$lock/.$N"
 } 2>/dev/null
 release() {
-  [ "$(cat "$lock/holder")" != "$(cat "$lock/.$N")" ] || rm -f "$lock/holder"
-  rm -f "$lock/.$N"
+  holder=
+  read -r holder <"$lock/holder"
+  if [ "$holder" = "$me" ]; then rm -f "$lock/holder" "$lock/.$N"; else rm -f "$lock/.$N"; fi
   rmdir "$lock"
 } 2>/dev/null
 answer() { printf '\n@@%s %s %s\n%s\n@@%s done\n' "$N" "$1" "$lock" "$2" "$N"; }
@@ -194,12 +199,15 @@ busy() {
   answer busy "$1"
   exit 0
 }
+born $$
+me="$$ $birth $space"
+now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 if ! write "$1"; then
   [ ! -e "$lock/holder" ] || busy "$(cat "$lock/holder")"
   lock="$R/tmp/bringup.lock"
 fi
 tries=0
-until write "$1" && ln "$lock/.$N" "$lock/holder" 2>/dev/null; do
+until { [ -e "$lock/.$N" ] || write "$1"; } && ln "$lock/.$N" "$lock/holder" 2>/dev/null; do
   tries=$((tries + 1))
   [ "$tries" -lt 20 ] || { answer none ''; exit 1; }
   found=$(cat "$lock/holder" 2>/dev/null) || continue
