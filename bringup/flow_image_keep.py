@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from .core.reading import Known, Reading, Unknown
 from .core.steps import Run
 from .core.words import HostPath
 from .edge.engine import Engine
+from .edge.pool import side_by_side
 from .image.facts import ImageFacts, differing
 from .image.names import kept_images, previous, to_remove
 
@@ -35,15 +35,14 @@ def on_each(
 ) -> dict[str, T | ToolError]:
     """Do something on every host side by side; one host's error is its own."""
 
-    def guarded(engine: Engine) -> T | ToolError:
+    def guarded(host: str) -> T | ToolError:
+        engine = engines[host]
         try:
             return act(engine)
         except ToolError as error:
             return error.at(host=engine.name)
 
-    with ThreadPoolExecutor(max_workers=max(1, limit)) as pool:
-        jobs = {host: pool.submit(guarded, engine) for host, engine in engines.items()}
-        return {host: job.result() for host, job in jobs.items()}
+    return side_by_side(engines, guarded, limit=max(1, limit))
 
 
 def identities(engines: Mapping[str, Engine], reference: str) -> dict[str, Reading[str]]:

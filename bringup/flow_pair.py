@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 from .core.errors import Blocked, ToolError, UsageError
 from .core.event import Event
@@ -13,6 +12,7 @@ from .core.reading import Absent, Known, Reading
 from .core.rules import Finding, Status
 from .core.script import Ask, Section, compose, seconds_for, split
 from .decide import assess
+from .edge.pool import side_by_side
 from .flow import probes_of
 from .flow_gather import gather
 from .flow_types import Order, Tools
@@ -105,10 +105,12 @@ def _measure(
 ) -> Reading[Written]:
     """Serve and write at the same time; the writer asks again until the server listens."""
     writer, target = hosts
-    with ThreadPoolExecutor(1, thread_name_prefix="rail") as beside:
-        serving = beside.submit(_ask, tools, target, server_ask(rail, port))
-        client = _ask(tools, writer, client_ask(rail, port, address))
-        reading = read_rail(client, serving.result())
+    asks = {
+        "serve": (target, server_ask(rail, port)),
+        "write": (writer, client_ask(rail, port, address)),
+    }
+    said = side_by_side(asks, lambda which: _ask(tools, *asks[which]))
+    reading = read_rail(said["write"], said["serve"])
     if isinstance(reading, Absent):
         raise Blocked(
             f"cannot measure from {writer.name} to {target.name}: {reading.evidence}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import tempfile
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .core.errors import ToolError
@@ -15,6 +14,7 @@ from .core.remote import Remote, Tunnels
 from .core.script import compose, seconds_for, split
 from .core.words import HostPath
 from .edge import cargo_stream, host_images
+from .edge.pool import side_by_side
 from .flow_carry import Carrier
 from .flow_load import loaded
 from .flow_ship_types import STAGE, Arrived, Planned, Shipment, Shipping
@@ -25,20 +25,17 @@ __all__ = ["STAGE", "Arrived", "Planned", "Shipment", "Shipping", "plan_shipment
 
 def plan_shipment(shipping: Shipping, cargo: Cargo) -> dict[str, Planned]:
     """Return by which way each host would get the image; reads only, a trip a host."""
-    with ThreadPoolExecutor(max_workers=max(1, shipping.limit * 4)) as pool:
-        answers = {
-            host: pool.submit(
-                look_at,
-                remote,
-                shipping.engine_of(host).words,
-                shipping.stage,
-                root=shipping.roots.get(host, "/"),
-            )
-            for host, remote in shipping.hosts.items()
-        }
-        return {
-            host: routed(shipping, host, cargo, answer.result()) for host, answer in answers.items()
-        }
+
+    def ask(host: str) -> HostImages:
+        return look_at(
+            shipping.hosts[host],
+            shipping.engine_of(host).words,
+            shipping.stage,
+            root=shipping.roots.get(host, "/"),
+        )
+
+    answers = side_by_side(shipping.hosts, ask, limit=max(1, shipping.limit * 4))
+    return {host: routed(shipping, host, cargo, there) for host, there in answers.items()}
 
 
 def routed(shipping: Shipping, host: str, cargo: Cargo, there: HostImages) -> Planned:
@@ -83,9 +80,8 @@ def ship(shipping: Shipping, reference: str) -> Shipment:
 
 def _each(carrier: Carrier, plans: Mapping[str, Planned]) -> dict[str, Arrived]:
     """Carry to all hosts, a bounded number side by side."""
-    with ThreadPoolExecutor(max_workers=max(1, carrier.shipping.limit)) as pool:
-        jobs = {host: pool.submit(carrier.carry, plan) for host, plan in plans.items()}
-        return {host: job.result() for host, job in jobs.items()}
+    limit = max(1, carrier.shipping.limit)
+    return side_by_side(plans, lambda host: carrier.carry(plans[host]), limit=limit)
 
 
 def _seeded(carrier: Carrier, plans: Mapping[str, Planned]) -> dict[str, Arrived]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -36,7 +37,7 @@ def each(
     deadline_s: float | None = None,
     stop: threading.Event | None = None,
     then: Callable[[Outcome[T, R]], Iterable[T]] | None = None,
-) -> Iterator[Outcome[T, R]]:
+) -> Generator[Outcome[T, R]]:
     """Do the work for every item, and yield each outcome when it is there.
 
     An item is taken when a thread comes free, so a slow one holds up nobody. `then` is asked, in
@@ -59,6 +60,23 @@ def each(
         yield from (Outcome(item, error=_left_undone(crew.stop)) for item in crew.pending.values())
     finally:
         crew.dismiss()
+
+
+def side_by_side(items: Iterable[T], work: Callable[[T], R], *, limit: int = LIMIT) -> dict[T, R]:
+    """Return what the work gave for every item, in their order; raise the first error of one.
+
+    An error and Ctrl-C end the wait at once: what did not begin never does.
+    """
+    wanted, found = tuple(items), dict[T, R]()
+
+    def keep(item: T) -> None:
+        found[item] = work(item)
+
+    with closing(each(wanted, keep, limit=limit)) as outcomes:
+        for outcome in outcomes:
+            if outcome.error is not None:
+                raise outcome.error
+    return {item: found[item] for item in wanted}
 
 
 SLICE_S = 0.2

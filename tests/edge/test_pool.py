@@ -9,8 +9,10 @@ import sys
 import threading
 import time
 
+import pytest
+
 from bringup.core.errors import Interrupted, ToolError
-from bringup.edge.pool import each
+from bringup.edge.pool import each, side_by_side
 
 PATIENCE = 30
 
@@ -98,13 +100,32 @@ def test_leaving_the_loop_sets_stop() -> None:
 
 PROGRAM = """
 import time
-from bringup.edge.pool import each
+from bringup.edge.pool import side_by_side
 print("up", flush=True)
 try:
-    list(each(range(100), lambda n: time.sleep(600)))
+    side_by_side(range(100), lambda n: time.sleep(600))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
+
+
+def test_values_come_side_by_side_in_the_order_of_the_items() -> None:
+    pause = {"first": 0.05, "last": 0.0}
+
+    def work(name: str) -> int:
+        time.sleep(pause[name])
+        return len(name)
+
+    assert list(side_by_side(pause, work).items()) == [("first", 5), ("last", 4)]
+
+
+def test_error_of_one_item_is_raised_and_waits_for_nobody() -> None:
+    release = threading.Event()
+    began = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        side_by_side([0, 1], lambda n: 1 // n and release.wait(PATIENCE))
+    release.set()
+    assert time.monotonic() - began < PATIENCE / 2
 
 
 def test_ctrl_c_ends_at_once_though_all_threads_hang() -> None:
