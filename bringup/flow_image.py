@@ -188,14 +188,19 @@ def _files(image: ImageFolder, order: Order, builder: Builder) -> Iterator[dict[
         yield files
         return
     with tempfile.TemporaryDirectory() as folder:
-        fetch(image, order.index, Path(folder))
+        fetch(image, order.index, Path(folder), listen=order.listen)
         wheels = {f"wheels/{p.name}": p.read_bytes() for p in sorted(Path(folder).iterdir())}
         modern = builder is not Builder.CLASSIC
         yield {**files, "Dockerfile": image.dockerfile(wheels=True, buildkit=modern), **wheels}
 
 
-def fetch(image: ImageFolder, index: Index, folder: Path) -> None:
+def fetch(image: ImageFolder, index: Index, folder: Path, *, listen: Listen = ignore) -> None:
     """Download every wheel that the build will ask for; raises CommandFailed."""
+
+    def tell(line: str) -> None:
+        if line.lstrip().startswith("Downloading"):
+            listen(Event("controller", "fetch", line.strip()))
+
     recipe, target = image.recipe, target_of(image.recipe)
     bare = [str(pin) for pin in recipe.packages if pin.name in recipe.no_deps]
     full = [str(pin) for pin in recipe.packages if pin.name not in recipe.no_deps]
@@ -206,8 +211,8 @@ def fetch(image: ImageFolder, index: Index, folder: Path) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
         constraints.write("".join(f"{name}=={version}\n" for name, version in held.items()))
         constraints.flush()
-        index.fetch(bare, target, folder, "--no-deps")
-        index.fetch(full, target, folder, "-c", constraints.name)
+        index.fetch(bare, target, folder, "--no-deps", on_line=tell)
+        index.fetch(full, target, folder, "-c", constraints.name, on_line=tell)
 
 
 def _stamp(image: ImageFolder, order: Order, staging: str, report: GateReport) -> ImageFacts:

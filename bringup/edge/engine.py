@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from subprocess import PIPE, Popen, TimeoutExpired
 
 from ..core.errors import CommandFailed
 from ..core.reading import Known, Reading, Unknown
@@ -103,24 +104,24 @@ class Engine:
     def remove_folder(self, folder: str) -> None:
         self.remote.run(Run(("rm", "-rf", folder)))
 
-    def save(self, reference: str, path: Path, packer: str) -> None:
+    def save(self, reference: str, path: Path, packer: str, *, seconds: int = 7200) -> None:
         """Write an archive to a file of this machine, whose engine it must be.
 
-        `packer` is gzip or zstd, at its fastest, on all processors where it can.
+        `packer` is gzip or zstd, at its fastest, on all processors where it can. Raises
+        CommandFailed, also where it takes longer than `seconds`.
         """
         options = ("-1", "-T0") if packer == "zstd" else ("-1",)
-        with path.open("wb") as file:
-            saving = subprocess.Popen((*self.words, "save", reference), stdout=subprocess.PIPE)
-            packed = subprocess.run(
-                (packer, "-c", *options), stdin=saving.stdout, stdout=file, check=False
-            )
-            code = saving.wait() or packed.returncode
-        if code != 0:
+        words = (*self.words, "save", reference)
+        saved, packed, said = _piped(words, (packer, "-c", *options), path, seconds)
+        if packed or saved:
             raise CommandFailed(
-                f"cannot save {reference}: exit {code}",
-                ran=f"{' '.join(self.words)} save {reference}",
-                exit_code=code,
+                f"cannot save {reference}: "
+                + (f"{packer} ended with {packed}" if packed else f"exit {saved}"),
+                ran=f"{' '.join(words)} | {packer} >{path}",
+                exit_code=packed or saved,
+                said=said,
                 host=self.name,
+                remedy=f"df -h {path.parent} (TMPDIR names another folder), or ship by another way",
             )
 
     def version(self, part: str = "Server") -> Reading[str]:
@@ -220,6 +221,34 @@ class Engine:
             "--entrypoint", words[0], image, *words[1:],
             stdin=stdin, seconds=seconds,
         )  # fmt: skip
+
+
+def _piped(
+    words: tuple[str, ...], packer: tuple[str, ...], path: Path, seconds: int
+) -> tuple[int, int, str]:
+    """Write what one program says through another into a file; return how both ended."""
+    with (
+        path.open("wb") as file,
+        _ended(Popen(words, stdout=PIPE)) as first,
+        _ended(Popen(packer, stdin=first.stdout, stdout=file, stderr=PIPE)) as second,
+    ):
+        assert first.stdout is not None
+        first.stdout.close()  # else the first writes for ever where the second is gone
+        try:
+            said = second.communicate(timeout=seconds)[1].decode(errors="replace").strip()
+            return first.wait(), second.returncode, said
+        except TimeoutExpired:
+            return 0, 124, f"stopped: ran longer than {seconds} s"
+
+
+@contextmanager
+def _ended(process: Popen[bytes]) -> Iterator[Popen[bytes]]:
+    """Give a process of this machine, and kill it where it outlives the work with it."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _cache(reference: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ..core.errors import CommandFailed
 from ..core.reading import Absent, Known, Reading, Unknown
 from ..image.pins import Pin, Release, Resolution, nearest, normal, parse_requirement
 from ..image.recipe import Recipe
+from .local import run_here
 
 _VERSIONS = re.compile(r"Could not find a version that satisfies .*\(from versions: (.*)\)")
 
@@ -46,6 +47,8 @@ class Index:
     url: str = ""
     program: tuple[str, ...] = field(default=(sys.executable, "-m", "pip"))
     seconds: int = 300
+    fetch_seconds: int = 7200
+    """For wheels themselves: PyTorch and CUDA come to several GB."""
 
     @property
     def source(self) -> tuple[str, ...]:
@@ -55,11 +58,14 @@ class Index:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run one pip command; its exit code is data."""
-        command = (*self.program, "--disable-pip-version-check", "--no-input", *words)
+        command = self._command(words)
         settings = None if self.wheels is None else _without_pip_settings()
         return subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=self.seconds, env=settings
         )  # fmt: skip
+
+    def _command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        return (*self.program, "--disable-pip-version-check", "--no-input", *words)
 
     def release(self, pin: Pin, target: Target) -> Reading[Release]:
         """Return what is published of a pin; where it is not, with the metadata of the nearest."""
@@ -107,21 +113,39 @@ class Index:
                 return Known(json.loads(written.read_text()))
         return _refusal(done.stdout + done.stderr)
 
-    def fetch(self, pins: Iterable[str], target: Target, folder: Path, *more: str) -> None:
+    def fetch(
+        self,
+        pins: Iterable[str],
+        target: Target,
+        folder: Path,
+        *more: str,
+        on_line: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Download wheels into a folder; raises CommandFailed with pip's last lines."""
         wanted = tuple(pins)
         if not wanted:
             return
         words = ("download", "--dest", str(folder), *target.words, *self.source, *more, *wanted)
-        done = self.run(*words)
-        if done.returncode != 0:
+        settings = () if self.wheels is None else _unset()
+        done = run_here(
+            (*settings, *self._command(words)), seconds=self.fetch_seconds, on_line=on_line
+        )
+        if done.exit != 0:
+            late = f"pip did not end within {self.fetch_seconds} s"
+            why = late if done.exit == 124 else f"pip ended with {done.exit}"
             raise CommandFailed(
-                f"cannot fetch wheels for {', '.join(wanted)}: pip ended with {done.returncode}",
+                f"cannot fetch wheels for {', '.join(wanted)}: {why}",
                 ran="pip " + " ".join(words),
-                exit_code=done.returncode,
-                said="\n".join(done.stderr.strip().splitlines()[-10:]),
+                exit_code=done.exit,
+                said=done.tail(),
                 remedy="check the index that pip is set up for (pip config list), then run again",
             )
+
+
+def _unset() -> tuple[str, ...]:
+    """Return the words that keep pip's settings of this machine from a command."""
+    names = sorted(name for name in os.environ if name.startswith("PIP_"))
+    return ("env", *(w for n in names for w in ("-u", n)), f"PIP_CONFIG_FILE={os.devnull}")
 
 
 def _without_pip_settings() -> dict[str, str]:

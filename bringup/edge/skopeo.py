@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ..core.errors import CommandFailed
 from ..core.reading import Absent, Known, Reading, Unknown
 from ..image.mirror import Manifest, parse_manifest
+from .local import run_here
 
 PROGRAM = "skopeo"
 LOOK_S = 60
@@ -47,24 +48,17 @@ def manifest(reference: str) -> Reading[Manifest]:
 
 def copy(source: str, target: str, *, on_line: Callable[[str], None], seconds: int = 7200) -> None:
     """Copy an image from registry to registry, digests as they are; raises CommandFailed."""
-    words = [
+    words = (
         PROGRAM, "copy", "--preserve-digests", _tls("src-", source), _tls("dest-", target),
         f"docker://{source}", f"docker://{target}",
-    ]  # fmt: skip
-    lines: list[str] = []
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        assert process.stdout is not None
-        try:
-            for raw in process.stdout:
-                lines.append(raw.decode(errors="replace").rstrip())
-                on_line(lines[-1])
-            code = process.wait(seconds)
-        finally:
-            process.kill()
-    if code != 0:
+    )  # fmt: skip
+    done = run_here(words, seconds=seconds, on_line=on_line)
+    if done.exit != 0:
+        late = f"it did not end within {seconds} s"
+        why = late if done.exit == 124 else f"exit {done.exit}"
         raise CommandFailed(
-            f"cannot copy {source} by {PROGRAM}: exit {code}",
-            ran=" ".join(words), exit_code=code, said="\n".join(lines[-10:]),
+            f"cannot copy {source} by {PROGRAM}: {why}",
+            ran=" ".join(words), exit_code=done.exit, said=done.tail(),
         )  # fmt: skip
 
 
