@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 from ..core.reading import Absent, Known, Reading, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..probes.clock import Clock
 from ..probes.containers import Containers
-from ..probes.slurm import (
-    Danger,
-    GpuOwner,
-    GpuOwners,
-    Job,
-    Slurm,
-    SlurmHooks,
-    SlurmNode,
-    SshDevices,
-)
+from ..probes.slurm import GpuOwner, GpuOwners, Job, Slurm, SlurmNode, SshDevices
+from ..probes.slurm_hooks import Danger, SlurmHooks
 from .checks_gpu_use import OURS, SERVICES
 from .judging import QUIET, SOFT, loss, not_told, unread
 
 DEEPOPS = "https://github.com/NVIDIA/deepops/issues/1315"
-DRAIN = (
-    "scontrol update nodename={node} state=drain reason='bringup: TICKET' (or a reservation: "
-    "scontrol create reservation nodes={node} users=USER starttime=now duration=unlimited)"
-)
+TAKE = "bringup slurm.take --host {host} --reason TICKET"
+"""Reserves the node and waits for its jobs; with --drain it drains instead."""
+
 OFF = re.compile(r"DRAIN|MAINT|RESERVED|DOWN|FUTURE|POWER")
-KILLS = re.compile(r"\bp?kill|pmon|query-compute-apps|docker|podman|nerdctl|gpu-reset|smi.* -r\b")
+KILLS = re.compile(
+    r"\b(?:p|s)?kill(?:all)?\b(?! -0)|pmon|query-compute-apps|docker|podman|nerdctl|crictl"
+    r"|gpu-reset|smi.* -(?:r|mig)\b|\bfuser .*-[a-z]*k|terminate-(?:user|session)|cgdelete"
+    r"|cgroup.*rmdir|rmdir.*cgroup|cgroup\.kill|\brmmod|modprobe .*-r|\breboot|\bshutdown"
+    r"|systemctl .*(?:stop|restart).*(?:containerd|nvidia)"
+)
+"""Lines that may end a worker or take its GPU away, whoever owns it."""
 
 
 def _node(world: World) -> Reading[SlurmNode]:
@@ -66,7 +65,7 @@ def _role(world: World) -> Seen:
     if isinstance(node, Unknown):
         idle = reading.value.daemon in ("none", "inactive", "failed")
         return passed(f"slurmd is {reading.value.daemon}") if idle else unread(node)
-    remedy = DRAIN.format(node=node.value.name)
+    remedy = TAKE.format(host=world.host.name)
     if jobs or re.search(r"ALLOC|MIXED|COMPLETING", node.value.state):
         lines = [f"job {job.id} of {job.user}: {job.state} {job.resources}" for job in jobs[:3]]
         level = Level.BLOCK if world.deployment else Level.WARN
@@ -160,6 +159,15 @@ def _health(world: World) -> Seen:
     return warned(f"HealthCheckProgram={program}")
 
 
+def _over(world: World, reason: str) -> str:
+    """Return the day until which a drain of ours was meant, "" where it has not passed."""
+    clock, until = world.facts[Clock], re.search(r"\buntil (\d{4}-\d{2}-\d{2})\b", reason)
+    if until is None or not isinstance(clock, Known) or clock.value.epoch_s is None:
+        return ""
+    today = datetime.fromtimestamp(clock.value.epoch_s, UTC).strftime("%Y-%m-%d")
+    return until[1] if today > until[1] else ""
+
+
 def _given_back(world: World) -> Seen:
     node = _node(world)
     if not isinstance(node, Known) or "bringup" not in node.value.reason:
@@ -167,9 +175,11 @@ def _given_back(world: World) -> Seen:
     running = world.facts[Containers]
     if not isinstance(running, Known):
         return unread(running)
+    remedy = f"bringup slurm.give --host {world.host.name}"
     if any(c.labels and c.is_running for c in running.value.containers):
+        if over := _over(world, node.value.reason):
+            return warned(f"our worker runs, the drain was meant until {over}", remedy=remedy)
         return passed(f"our worker runs, {node.evidence}")
-    remedy = f"scontrol update nodename={node.value.name} state=resume"
     return warned(f"no worker of ours runs, but {node.evidence}", remedy=remedy)
 
 

@@ -20,7 +20,7 @@ from .edit import edited_file
 from .file import text_file
 from .kernel import sysctl_steps
 from .login import member_step
-from .slurm import reservation_name, reserve_step
+from .slurm import drain_step, reservation_name, reserve_step
 from .way_back import Back, after, step_back
 
 __all__ = ["Back", "back", "in_order"]
@@ -118,6 +118,12 @@ def _sysctl(key: str, done: Done) -> Back:
     return step_back(done, probe, done.found, (act,), f"set {key} back to {done.found}")
 
 
+def _drain(node: str, done: Done) -> Back:
+    act = Run(("scontrol", "update", f"NodeName={node}", "State=UNDRAIN"), seconds=30)
+    title = f"put {node} back into service in Slurm"
+    return step_back(done, drain_step(node, ""), done.found, (act,), title)
+
+
 def _reservation(node: str, done: Done) -> Back:
     act = Run(("scontrol", "delete", f"ReservationName={reservation_name(node)}"), seconds=30)
     return step_back(done, reserve_step(node), done.found, (act,), f"give {node} back to Slurm")
@@ -127,4 +133,5 @@ _KINDS: Mapping[str, Callable[[str, Done], Back]] = {
     "file": _file, "folder": _folder, "package": package_back, "hold": hold_back,
     "service": service_back, "restart": restart_back, "module": module_back, "mount": mount_back,
     "command": command_back, "member": _member, "sysctl": _sysctl, "reservation": _reservation,
+    "drain": _drain,
 }  # fmt: skip

@@ -17,6 +17,7 @@ MODULES = (
     "image",
     "image_ship",
     "weights",
+    "slurm",
     "bundle",
     "explain",
     "engine",

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from bringup.core.facts import Probe
 from bringup.core.reading import Absent, Known, Unknown
 from bringup.core.script import Section
-from bringup.probes import slurm
-from bringup.probes.slurm import GpuOwner, Job, Slurm, SlurmHooks, SlurmNode
+from bringup.probes import slurm, slurm_hooks
+from bringup.probes.slurm import GpuOwner, Job, Slurm, SlurmNode
+from bringup.probes.slurm_hooks import SlurmHooks
+from bringup.rules.checks_slurm import KILLS
 
 from .asking import SHELLS, ask
 
@@ -21,7 +23,7 @@ def section(text: str, rc: int = 0) -> Section:
     return Section("x", rc, text)
 
 
-@pytest.mark.parametrize("probe", slurm.PROBES, ids=lambda probe: probe.name)
+@pytest.mark.parametrize("probe", [*slurm.PROBES, slurm_hooks.PROBE], ids=lambda probe: probe.name)
 @given(text=st.text(st.characters(codec="utf-8") | st.sampled_from("\t\n\0:=|")))
 def test_garbage_is_unknown(probe: Probe[object], text: str) -> None:
     assert isinstance(probe.parse(section(text)), Unknown)
@@ -62,7 +64,7 @@ def host(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
 def test_a_node_its_jobs_and_its_hooks_are_read(host: Path, shell: tuple[str, ...]) -> None:
-    facts = ask(*slurm.PROBES[:2], root=str(host), shell=shell)
+    facts = ask(slurm.PROBES[0], slurm_hooks.PROBE, root=str(host), shell=shell)
     found = facts[Slurm]
     assert isinstance(found, Known)
     assert found.value.daemon == "active"
@@ -86,7 +88,7 @@ def test_a_node_its_jobs_and_its_hooks_are_read(host: Path, shell: tuple[str, ..
 
 def test_a_host_without_slurm_surely_has_none(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
-    facts = ask(*slurm.PROBES[:2], root=str(tmp_path))
+    facts = ask(slurm.PROBES[0], slurm_hooks.PROBE, root=str(tmp_path))
     assert isinstance(facts[Slurm], Absent)
     assert isinstance(facts[SlurmHooks], Absent)
 
@@ -122,3 +124,47 @@ def test_hidden_gpus_are_seen_from_the_unit(text: str, hides: bool) -> None:
 )
 def test_a_process_on_a_gpu_has_an_owner(cgroup: str, place: str) -> None:
     assert GpuOwner(1, "python3", "ann", cgroup).place == place
+
+
+HOOK_LINES = (
+    ("pkill -9 -u $SLURM_JOB_USER", True),
+    ("killall -u $SLURM_JOB_USER", True),
+    ("nvidia-smi pmon -c 1 | awk '{print $2}'", True),
+    ("nvidia-smi --query-compute-apps=pid --format=csv | xargs kill", True),
+    ("nvidia-smi -i 0 -r", True),
+    ("nvidia-smi --gpu-reset -i 0", True),
+    ("nvidia-smi -mig 0", True),
+    ("docker rm -f $(docker ps -aq)", True),
+    ("fuser -k /dev/nvidia0", True),
+    ("loginctl terminate-user $SLURM_JOB_USER", True),
+    ("find /sys/fs/cgroup -name 'job_*' -exec rmdir {} +", True),
+    ("echo 1 > /sys/fs/cgroup/x/cgroup.kill", True),
+    ("modprobe -r nvidia_uvm", True),
+    ("systemctl restart nvidia-persistenced", True),
+    ("kill -0 $pid", False),
+    ("echo 3 > /proc/sys/vm/drop_caches", False),
+    ("rm -rf /dev/shm/$USER", False),
+    ("cpupower frequency-set -g powersave", False),
+    ("ipcrm -a", False),
+)
+
+
+@pytest.mark.parametrize(("line", "kills"), HOOK_LINES)
+def test_lines_of_a_hook_are_told_and_those_that_kill_are_known(
+    host: Path, line: str, kills: bool
+) -> None:
+    (host / "etc/slurm/epilog.d/50-exclusive-gpu").write_text(f"#!/bin/sh\n{line}\n")
+    hooks = ask(slurm_hooks.PROBE, root=str(host))[SlurmHooks]
+    assert isinstance(hooks, Known)
+    assert [danger.text for danger in hooks.value.dangers] == [line]
+    assert bool(KILLS.search(line)) is kills
+
+
+def test_a_script_that_a_hook_calls_is_read_too(host: Path) -> None:
+    called = host / "opt/site/clean.sh"
+    called.parent.mkdir(parents=True)
+    called.write_text("#!/bin/sh\npkill -9 -u ann\n")
+    (host / "etc/slurm/epilog.sh").write_text("#!/bin/sh\n/opt/site/clean.sh --now\n")
+    hooks = ask(slurm_hooks.PROBE, root=str(host))[SlurmHooks]
+    assert isinstance(hooks, Known)
+    assert ("/opt/site/clean.sh", 2) in [(d.file, d.line) for d in hooks.value.dangers]

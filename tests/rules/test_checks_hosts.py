@@ -31,16 +31,8 @@ from bringup.probes.model import ModelConfig, ModelFolder, ReadSpeed
 from bringup.probes.network import Addresses, Listener, Listeners, Names, Reach
 from bringup.probes.rdma import AccessControl, LaterLinkCounters, LinkCounters, RdmaNodes
 from bringup.probes.services import Etcd, EtcdMember, Nats
-from bringup.probes.slurm import (
-    Danger,
-    GpuOwner,
-    GpuOwners,
-    Job,
-    Slurm,
-    SlurmHooks,
-    SlurmNode,
-    SshDevices,
-)
+from bringup.probes.slurm import GpuOwner, GpuOwners, Job, Slurm, SlurmNode, SshDevices
+from bringup.probes.slurm_hooks import Danger, SlurmHooks
 from bringup.probes.storage import Array, Arrays, Disk, Disks, Mount, Mounts
 from bringup.probes.stored_image import StoredImage
 from bringup.probes.system import Kernels, Limits, Processors, Stuck

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from ...core.reading import Known, Reading
 from ..parts import NOT_ASKED
-from ..slurm import Danger, Job, Slurm, SlurmHooks, SlurmNode, SshDevices, node_of
+from ..slurm import Job, Slurm, SlurmNode, SshDevices, node_of
+from ..slurm_hooks import Danger, SlurmHooks
 from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known
 

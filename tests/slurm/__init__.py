@@ -1,0 +1,1 @@
+"""Hosts taken from Slurm and given back."""
