@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import traceback
+
 import jinja2
 
 from ..core.errors import TemplateError
 from ..core.words import quote
 from ..image.recipe import Recipe
+
+
+class TemplateFault(TemplateError):
+    """A template that cannot be rendered: `why`, and the line (0 where it is not known)."""
+
+    def __init__(self, name: str, why: str, line: int) -> None:
+        place = f"images/{name}/Dockerfile.j2" + (f":{line}" if line else "")
+        super().__init__(
+            f"cannot render {place}: {why}", remedy="a template may use: image, wheels, buildkit"
+        )
+        self.why, self.line = why, line
 
 
 def docker_word(text: str) -> str:
@@ -32,8 +45,21 @@ def render(template: str, recipe: Recipe, *, wheels: bool, buildkit: bool) -> st
         return environment.from_string(template).render(
             image=recipe, wheels=wheels, buildkit=buildkit
         )
-    except jinja2.TemplateError as error:
-        raise TemplateError(
-            f"cannot render images/{recipe.name}/Dockerfile.j2: {error}",
-            remedy="a template may use: image, wheels, buildkit",
-        ) from error
+    except (jinja2.TemplateError, TemplateError, *_OWN) as error:
+        line = getattr(error, "lineno", None) or _line(error)
+        raise TemplateFault(recipe.name, _plainly(error), line) from error
+
+
+_OWN = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+"""What an expression of a template may raise by itself."""
+
+
+def _line(error: Exception) -> int:
+    """Return the line of the template that was at work: jinja2 keeps it in the traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f.lineno or 0 for f in reversed(frames) if f.filename == "<template>"), 0)
+
+
+def _plainly(error: Exception) -> str:
+    said = str(error).replace("'bringup.image.recipe.Recipe object'", "image")
+    return said.replace("'bringup.image.recipe.Base object'", "image.base")

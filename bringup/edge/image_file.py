@@ -16,11 +16,11 @@ from ..core.host import Origin, Scalar
 from ..core.nearest import did_you_mean
 from ..image import recipe as model
 from ..image.context import Context, context, patch_files
-from ..image.gate import CHECKS
+from ..image.gate import CHECKS, value_fault
 from ..image.pins import Pin, normal, parse_pin
 from ..image.unified import PatchError, parse
 from . import yaml_marks
-from .dockerfile import render
+from .dockerfile import TemplateFault, render
 from .image_words import ImageWords, PatchWords, plainly
 
 INSIDE = ("edge/inside/install.py", "edge/inside/patch.py", "image/unified.py")
@@ -106,10 +106,25 @@ class _Reading:
         if words is None or template is None:
             return None
         recipe = self.recipe(words)
+        self.check_template(template, recipe)
         patches = {name: (self.folder / "patches" / name) for name in patch_files(recipe)}
         self.check_patches(recipe)
         bodies = {name: path.read_bytes() for name, path in patches.items() if path.is_file()}
         return ImageFolder(self.folder, recipe, template, bodies)
+
+    def check_template(self, template: str, recipe: model.Recipe) -> None:
+        """Render it once, so that a fault in it is told with the others."""
+        file = f"{self.document.file.rpartition('/')[0]}/Dockerfile.j2"
+        try:
+            text = render(template, recipe, wheels=False, buildkit=False)
+        except TemplateFault as error:
+            self.problems.append(Problem(file, error.line, "", error.why))
+            return
+        words = [line.split() for line in text.splitlines()]
+        froms = [line for line in words if line[:1] and line[0].upper() == "FROM"]
+        if not any(recipe.base.pinned in line for line in froms):
+            said = "has no line FROM {{ image.base.pinned }}: the base would not be the one held"
+            self.problems.append(Problem(file, 0, "", said))
 
     def words(self) -> ImageWords | None:
         try:
@@ -117,16 +132,18 @@ class _Reading:
         except pydantic.ValidationError as error:
             for fault in error.errors(include_url=False):
                 path = tuple(part for part in fault["loc"] if part != "[key]")
-                self.fault(path, plainly(fault["type"], fault["msg"], path))
+                self.fault(path, plainly(fault["type"], fault["msg"], path, fault["input"]))
             return None
 
     def text(self, name: str, path: yaml_marks.Path) -> str | None:
         """Return a file of the folder, or note that it cannot be read."""
         try:
             return (self.folder / name).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            self.fault(path, f"cannot read {name}: {error}")
-            return None
+        except OSError as error:
+            self.fault(path, f"cannot read {name}: {error.strerror}")
+        except UnicodeDecodeError:
+            self.fault(path, f"cannot read {name}: it is no text in UTF-8")
+        return None
 
     def recipe(self, words: ImageWords) -> model.Recipe:
         if words.name != self.folder.name:
@@ -155,11 +172,15 @@ class _Reading:
         )  # fmt: skip
 
     def pins(self, lines: list[str]) -> Iterator[Pin]:
+        seen: set[str] = set()
         for number, line in enumerate(lines):
             pin = parse_pin(line, self.origin("packages", number))
             if pin is None:
                 self.fault(("packages", number), f"{line!r} should be an exact pin: name==version")
+            elif pin.name in seen:
+                self.fault(("packages", number), f"{pin.name} is pinned above already")
             else:
+                seen.add(pin.name)
                 yield pin
 
     def no_deps(self, names: list[str], pins: tuple[Pin, ...]) -> Iterator[str]:
@@ -184,7 +205,11 @@ class _Reading:
             words = line.partition("#")[0].strip()
             file = f"{self.document.file.rpartition('/')[0]}/{name}"
             pin = parse_pin(words, Origin(file, number))
-            if pin is not None:
+            if pin is not None and pin.name in pins:
+                self.problems.append(
+                    Problem(file, number, "", f"{pin.name} is pinned above already")
+                )
+            elif pin is not None:
                 pins[pin.name] = pin
             elif words:
                 self.problems.append(Problem(file, number, "", f"{words!r} is no name==version"))
@@ -200,7 +225,13 @@ class _Reading:
         )  # fmt: skip
 
     def check_patches(self, recipe: model.Recipe) -> None:
+        taken: dict[str, int] = {}
         for number, patch in enumerate(recipe.patches):
+            for name in sorted(patch.replaces):
+                first = taken.setdefault(f"{patch.onto}/{name}", number)
+                if first != number:
+                    said = f"patches/{first} changes this file already: make one patch of both"
+                    self.fault(("patches", number, "replaces", name), said)
             check = self.check_diff if patch.kind is model.PatchKind.DIFF else self.check_overlay
             check(("patches", number), patch)
 
@@ -219,9 +250,14 @@ class _Reading:
     def check_diff(self, path: yaml_marks.Path, patch: model.Patch) -> None:
         text = self.text(f"patches/{patch.source}", (*path, "diff"))
         try:
-            changed = {diff.path for diff in parse(text or "")} if text is not None else set()
+            diffs = parse(text) if text is not None else ()
         except PatchError as error:
             return self.fault((*path, "diff"), f"patches/{patch.source}: {error}")
+        for diff in diffs:
+            if not diff.new:
+                said = f"patches/{patch.source} deletes {diff.path}: patches change or add files"
+                self.fault((*path, "diff"), said)
+        changed = {diff.path for diff in diffs}
         for name in sorted(changed ^ set(patch.replaces)) if text is not None else ():
             missing = "its sha256 is missing" if name in changed else "the diff does not change it"
             self.fault((*path, "replaces"), f"{name}: {missing}")
@@ -237,6 +273,12 @@ class _Reading:
         for key in sorted(set(values) ^ set(CHECKS[str(check)])):
             said = "is not a value of" if key in values else "is missing for"
             self.fault((*path, key), f"{key} {said} check {check}")
+            return None
+        for key, value in values.items():
+            if wrong := value_fault(key, value):
+                self.fault((*path, key), wrong)
+        if not isinstance(gpu, bool):
+            self.fault((*path, "gpu"), "should be true or false")
         typed = {key: _gate_value(value) for key, value in values.items()}
         return model.GateStep(str(check), typed, gpu is True, self.origin("gate", number))
 

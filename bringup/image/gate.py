@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -19,6 +20,28 @@ CHECKS: Mapping[str, tuple[str, ...]] = {
     "versions": ("packages",),
 }
 """Every check that `edge.inside.gate` knows, with the values it needs."""
+
+
+_TEXTS = ("start", "pattern")
+
+
+def value_fault(key: str, value: object) -> str:
+    """Return what is wrong with a value of a check, "" where nothing is."""
+    if key in _TEXTS:
+        return _text_fault(key, value)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return "should be a list of words, each of them text"
+    return "names nothing to run" if key == "command" and not value else ""
+
+
+def _text_fault(key: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        return "should be text"
+    try:
+        re.compile(value if key == "pattern" else "")
+    except re.error as error:
+        return f"{value!r} is no regular expression: {error}"
+    return ""
 
 
 class GateStatus(Enum):

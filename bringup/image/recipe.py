@@ -126,5 +126,6 @@ class Recipe:
             engine_version=self.engine.version,
             dynamo_version=self.version_of("ai-dynamo"),
             nvcc=self.provides.get("nvcc", ""),
+            flashinfer=self.provides.get("flashinfer", ""),
             origin=self.origin,
         )

@@ -64,7 +64,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "other name": ({"name": "large"}, "'large' should be the folder's name, small"),
     "version as a number": (
         {"engine": {"name": "sglang", "version": 0.5, "path": "/e"}},
-        "engine/version: input should be a valid string",
+        "engine/version: should be text: put it in quotes",
     ),
     "unknown check": (
         {"gate": [{"check": "import"}]},
@@ -106,6 +106,44 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
         {"patches": [{**PATCH, "diff": "tree/x.py", "replaces": {}}]},
         "patches/tree/x.py: it holds no unified diff",
     ),
+    "diff that deletes": (
+        {"patches": [{**PATCH, "diff": "gone.diff", "replaces": {"f.py": SUM}}]},
+        "patches/gone.diff deletes f.py",
+    ),
+    "two patches of one file": (
+        {
+            "patches": [
+                {**PATCH, "overlay": "tree", "replaces": {"x.py": SUM}},
+                {**PATCH, "overlay": "tree", "replaces": {"x.py": SUM}},
+            ]
+        },
+        "patches/1/replaces/x.py: patches/0 changes this file already",
+    ),
+    "package twice": ({"packages": ["a-b==1", "A_B==2"]}, "a-b is pinned above already"),
+    "base as text": ({"base": "b:1"}, "base: should be keys with values"),
+    "digest in the reference": (
+        {"base": {"reference": f"b@sha256:{SUM}"}},
+        "a digest stands under digest:",
+    ),
+    "base with a scheme": (
+        {"base": {"reference": "docker://b:1"}},
+        "should be a repository and a tag, as lmsysorg/sglang:kimi-k3",
+    ),
+    "command as text": (
+        {"gate": [{"check": "prints", "command": "a -V", "pattern": "x"}]},
+        "gate/0/command: should be a list of words",
+    ),
+    "pattern that is none": (
+        {"gate": [{"check": "prints", "command": ["a"], "pattern": "("}]},
+        "'(' is no regular expression",
+    ),
+    "gpu as a word": (
+        {"gate": [{"check": "engine_unchanged", "gpu": "some"}]},
+        "gate/0/gpu: should be true or false",
+    ),
+    "label of bringup": ({"labels": {"bringup.x": "1"}}, "those below bringup. are its own"),
+    "promise that nobody knows": ({"provides": {"nvccc": "13"}}, "should be nvcc or flashinfer"),
+    "constraint twice": ({"constraints": "twice.txt"}, "twice.txt:2: a is pinned above already"),
     "constraint that is none": ({"constraints": "c.txt"}, "c.txt:2: 'b>1' is no name==version"),
 }  # fmt: skip
 
@@ -116,12 +154,34 @@ def test_fault_names_file_line_and_key(case: str, tmp_path: Path) -> None:
     files = {
         "patches/a.diff": DIFF,
         "patches/tree/x.py": b"a = 2\n",
+        "patches/gone.diff": b"--- a/f.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
         "c.txt": b"a==1 # fine\nb>1\n",
+        "twice.txt": b"a==1\nA==2\n",
     }
     with pytest.raises(InventoryError) as raised:
         read_image(make_folder(tmp_path, files=files, **changed))
     assert message in str(raised.value)
     assert "images/small/" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("RUN true\n", "Dockerfile.j2: has no line FROM {{ image.base.pinned }}"),
+        ("FROM other:1\n", "has no line FROM"),
+        ("FROM {{ image.base.pinned }}\nRUN {{ image.tga }}\n", ":2: image has no attribute 'tga'"),
+        ("FROM {{ imag.base }}", "Dockerfile.j2:1: 'imag' is undefined"),
+        ("{% if %}\n", "Dockerfile.j2:1: Expected an expression"),
+        ('{% include "x" %}\n', "Dockerfile.j2:1: no loader"),
+        ("FROM {{ 1 / 0 }}\n", "Dockerfile.j2:1: division by zero"),
+    ],
+)
+def test_fault_of_the_template_names_its_line(template: str, message: str, tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    (folder / "Dockerfile.j2").write_text(template)
+    with pytest.raises(InventoryError) as raised:
+        read_image(folder)
+    assert message in str(raised.value)
 
 
 def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
@@ -135,12 +195,6 @@ def test_missing_folder_names_the_images_there_are(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean small") as raised:
         read_image(tmp_path / "images" / "smal")
     assert "small" in raised.value.remedy
-
-
-def test_template_that_names_nothing_is_refused(tmp_path: Path) -> None:
-    folder = make_folder(tmp_path, files={"Dockerfile.j2": b"FROM {{ imag.base }}"})
-    with pytest.raises(TemplateError, match="'imag' is undefined"):
-        read_image(folder).dockerfile()
 
 
 def test_label_text_is_never_expanded() -> None:
