@@ -15,7 +15,7 @@ from typing import Any
 
 from .core.errors import ToolError
 from .core.event import Event
-from .edge import http
+from .edge import aiperf, http
 from .edge.forward import forwarded
 from .edge.store import load_document, save_document, write_atomic
 from .edge.streams import Place, Run, prompt_tokens
@@ -23,6 +23,7 @@ from .flow_look import Looker
 from .flow_targets import Target
 from .flow_types import Tools
 from .serve.acceptance import SCHEMA, Accepted, document, honesty
+from .serve.aiperf import Aiperf
 from .serve.gaps import Recorded, summarise
 from .serve.load import Limits, Load
 from .serve.metrics import Histogram, gaps, pools, widened
@@ -41,10 +42,35 @@ class Ran:
     record: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Second:
+    """A second reader, AIPerf: its program, and the tokenizer that it is to make prompts with."""
+
+    program: str
+    tokenizer: str
+
+
+def second(target: Target, program: str, tokenizer: str) -> Second:
+    """Return AIPerf as it is to run; its tokenizer is the model's, where that lies here too.
+
+    Raises UsageError where there is no AIPerf.
+    """
+    path = target.deployment.model.path
+    own = path if Path(path).is_dir() else "builtin"
+    return Second(aiperf.find(program), tokenizer or own)
+
+
 def accept(
-    tools: Tools, target: Target, load: Load, limits: Limits, *, url: str = "", via: str = "auto"
+    tools: Tools,
+    target: Target,
+    load: Load,
+    limits: Limits,
+    *,
+    url: str = "",
+    via: str = "auto",
+    beside: Second | None = None,
 ) -> Ran:
-    """Run a load through the deployment's frontend and keep the result."""
+    """Run a load through the deployment's frontend, then a second reader where there is one."""
     looker = Looker(target, tools.fleet.remote, tools.nonce)
     model = target.deployment.model.served_name
     at = tools.moment()
@@ -56,13 +82,20 @@ def accept(
             run = Run(load, place, make, partial(_progress, tools, model))
             seen = asyncio.run(run.go())
         after = _histogram(url or looker.frontend, opener)
+        other = _read_again(tools, beside, load, place) if beside else None
     between = after.since(before) if after and before else after
     summary = replace(summarise(load, seen, limits), gauges=dict(seen_gauges))
     result = Accepted(
         target.deployment.name, model, at, replace(load, limits=limits), summary,
-        honesty(seen, between, through), _context(target),
+        honesty(seen, between, through), _context(target), other,
     )  # fmt: skip
     return Ran(result, seen)
+
+
+def _read_again(tools: Tools, beside: Second, load: Load, place: Place) -> Aiperf:
+    tools.listen(Event(place.model, "accept", "AIPerf reads the streams alone"))
+    url = f"http://{place.host}:{place.port}"
+    return aiperf.run(beside.program, load, url=url, model=place.model, tokenizer=beside.tokenizer)
 
 
 def _text(words_a_token: float, salt: str, number: int, tokens: int) -> str:
@@ -178,4 +211,4 @@ def keep(tools: Tools, ran: Ran, page: str) -> str:
     return str(html)
 
 
-__all__ = ["Ran", "accept", "earlier", "keep"]
+__all__ = ["Ran", "accept", "earlier", "keep", "second"]

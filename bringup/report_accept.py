@@ -20,6 +20,7 @@ from .report_svg import (
     stems,
 )
 from .serve.acceptance import Accepted, Beside, thinned
+from .serve.aiperf import Aiperf
 from .serve.gaps import Recorded, Spread, quantile
 
 COLUMNS = 840
@@ -71,6 +72,8 @@ def _ends(run: Accepted) -> list[RenderableType]:
     done = f"{summary.prompts_done} of {run.load.prompts} prompts, "
     done += f"{summary.prompt_tokens_s:,.0f} prompt tokens a second; {len(summary.errors)} errors"
     lines: list[RenderableType] = [Text(done), Text(trust(run), "dim")]
+    if run.aiperf is not None:
+        lines.append(Text(second_reader(run, run.aiperf), "red" if run.aiperf.error else "dim"))
     for stall in summary.stalls[:3]:
         words = f"stall of {stall.gap_ms:,.0f} ms at {stall.at:.1f} s in stream {stall.stream}"
         lines.append(Text(f"{words}, {stall.prompts} long prompts running", "dim"))
@@ -78,7 +81,7 @@ def _ends(run: Accepted) -> list[RenderableType]:
         lines.append(Text(f"{name}: {least:g} to {most:g}", "dim"))
     if run.is_good:
         return [*lines, Text("accepted", "bold green")]
-    return [*lines, *(Text(f"not accepted: {why}", "bold red") for why in summary.broken)]
+    return [*lines, *(Text(f"not accepted: {why}", "bold red") for why in run.reasons)]
 
 
 def trust(run: Accepted) -> str:
@@ -97,13 +100,27 @@ def trust(run: Accepted) -> str:
     return "; ".join(parts)
 
 
+def second_reader(run: Accepted, seen: Aiperf) -> str:
+    """Return what AIPerf saw of the streams alone, beside our own reader."""
+    if seen.error:
+        return f"AIPerf gave no result: {seen.error}"
+    own = run.summary.idle.gaps
+    return (
+        f"AIPerf {seen.version}, streams alone: every gap p50 {ms(seen.gap_p50_ms)}, p95 "
+        f"{ms(seen.gap_p95_ms)}, worst {ms(seen.gap_most_ms)} (here: {ms(own.p50)}, {ms(own.p95)}, "
+        f"{ms(own.most)}); mean gap of a request {ms(seen.mean_gap_ms)}, p99 over requests "
+        f"{ms(seen.mean_gap_p99_ms)}; first token {ms(seen.first_ms)}; "
+        f"{rate(seen.tokens_s)} tokens/s"
+    )
+
+
 def page(run: Accepted, seen: Recorded, rows: Sequence[Beside]) -> str:
     """Return a whole page: verdict, figures, plots, comparisons. It needs no other file."""
     verdict = "accepted" if run.is_good else "not accepted"
     body = [
         f"<h1>{escape(run.deployment)}: {escape(run.load.title)}</h1>",
         f'<p class="verdict {"good" if run.is_good else "bad"}">{verdict}</p>',
-        *(f'<p class="bad">{escape(why)}</p>' for why in run.summary.broken),
+        *(f'<p class="bad">{escape(why)}</p>' for why in run.reasons),
         f"<p>{escape(run.model)}, {escape(run.at)}. {escape(_counts(run))}</p>",
         "<h2>Gaps between tokens over time</h2>",
         timeline(run, seen),
@@ -119,6 +136,7 @@ def page(run: Accepted, seen: Recorded, rows: Sequence[Beside]) -> str:
         "<h2>Figures</h2>",
         _figures(run),
         f"<p>{escape(trust(run))}.</p>",
+        *([f"<p>{escape(second_reader(run, run.aiperf))}.</p>"] if run.aiperf else []),
     ]  # fmt: skip
     title = escape(f"{run.deployment} {run.load.name} {run.at}")
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'

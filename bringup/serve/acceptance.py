@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.document import plain
+from .aiperf import Aiperf
 from .gaps import Recorded, Summary, spread
 from .load import FIGURES, Load
 from .metrics import Histogram
@@ -63,10 +64,17 @@ class Accepted:
     summary: Summary
     honesty: Honesty
     context: Mapping[str, Any] = field(default_factory=dict)  # hosts, images, configurations
+    aiperf: Aiperf | None = None  # a second reader's word, where it was asked
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not accepted; () where it is."""
+        other = self.aiperf.error if self.aiperf else ""
+        return (*self.summary.broken, *([f"AIPerf gave no result: {other}"] if other else []))
 
     @property
     def is_good(self) -> bool:
-        return not self.summary.broken
+        return not self.reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,7 @@ def document(run: Accepted) -> dict[str, Any]:
         "summary": plain(run.summary),
         "honesty": {**plain(run.honesty), "difference_ms": run.honesty.difference_ms},
         "context": plain(run.context),
+        "aiperf": plain(run.aiperf),
     }
 
 

@@ -34,6 +34,9 @@ def accept(
     prompts: Annotated[int, Help("other than the load's own; 0 keeps it")] = 0,
     prompt_tokens: Annotated[int, Help("other than the load's own; 0 keeps it")] = 0,
     seconds: Annotated[float, Help("under load, other than the load's own; 0 keeps it")] = 0.0,
+    with_: Annotated[str, Help("aiperf: let AIPerf read the streams too, afterwards")] = "",
+    aiperf: Annotated[str, Help("AIPerf's program, where it is not on PATH")] = "",
+    tokenizer: Annotated[str, Help("folder or name of the tokenizer, for AIPerf's prompts")] = "",
     local: Local = False,
     inventory: Folder = "inventory",
     state: State = "",
@@ -44,11 +47,12 @@ def accept(
 
     Streams run alone, then with the load's long prompts; every gap between two tokens counts. The
     result is kept beside the facts, with a page of plots, and shown beside earlier runs and the
-    reports' figures. Exit codes: 0 within the limits, 1 not (a run without a token is not), 2 wrong
-    input, 3 not reachable.
+    reports' figures. AIPerf may read the same streams afterwards, as a program of its own; stalls
+    are judged by our own reader. Exit codes: 0 within the limits, 1 not (a run without a token is
+    not), 2 wrong input, 3 not reachable.
     """
     from ..flow_accept import accept as run
-    from ..flow_accept import earlier, keep
+    from ..flow_accept import earlier, keep, second
     from ..flow_open import Choice, read_inventory
     from ..flow_serve_open import serving_tools
     from ..flow_targets import find_deployment, target_of
@@ -64,14 +68,21 @@ def accept(
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new, state=state)
     known = read_inventory(inventory)
     target = target_of(known, find_deployment(known, deployment))
+    beside_it = second(target, aiperf, tokenizer) if _wants_aiperf(with_) else None
     with serving_tools(known, choice, screen.tell, local=local) as tools:
         before = earlier(tools, target.deployment.name)
-        ran = run(tools, target, wanted, limits, url=url, via=via)
+        ran = run(tools, target, wanted, limits, url=url, via=via, beside=beside_it)
         rows = beside(ran.accepted, before)
         file = keep(tools, ran, page(ran.accepted, ran.seen, rows))
     screen.show(accept_view(ran.accepted, rows, file))
     screen.emit({**document(ran.accepted), "page": file})
     return Exit.DONE if ran.accepted.is_good else Exit.FAILED
+
+
+def _wants_aiperf(word: str) -> bool:
+    if word not in ("", "aiperf"):
+        raise UsageError(f"cannot read with {word!r}", remedy="there is: --with aiperf")
+    return word == "aiperf"
 
 
 def _load(name: str, streams: int, prompts: int, prompt_tokens: int, seconds: float) -> Load:
