@@ -13,6 +13,7 @@ from .bench.table import FAILED, MEASURED, REFUSED, Bench, Row
 from .bench.traffic import Traffic
 from .core.errors import Blocked, ToolError, Unreachable
 from .core.event import Event
+from .core.reading import value_of
 from .edge.ticker import ticking
 from .engines.spec import Spec
 from .engines.topology_load import Topology
@@ -101,7 +102,7 @@ class Attempt:
         found = matches or tuple(
             match for one in diagnose_hosts(self.tools, self.wish, target) for match in one.matches
         )
-        text = [f"{key}: {line}" for key, own in lines.items() for line in own]
+        text = [f"{key}: {line}" for key, own in lines.items() for line in value_of(own) or ()]
         log = keep_log(self.tools, self.bench, SHORT[self.topology], text)
         near = [line for line in text if line.partition(":")[0].rpartition("/")[2] in why] or text
         evidence = next(iter(last_words(near, 1)), "") or _last(said)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from .core.errors import CommandFailed, ToolError
-from .core.reading import Known
+from .core.reading import Known, value_of
 from .edge.catalogue import failures
 from .flow_ready import case_of
 from .flow_status import logs, status
@@ -35,7 +35,7 @@ def ended_early(
 
 
 def _death(tools: Tools, target: Target, worker: Worker, run: Run) -> ToolError:
-    lines = logs(tools, target, [worker], 2000)[worker.key]
+    lines = value_of(logs(tools, target, [worker], 2000)[worker.key]) or ()
     how = "it is gone" if run.exit is None else f"it ended with exit code {run.exit}"
     message = f"cannot keep {worker.name} running: {how}"
     case = replace(case_of(target), signs=frozenset(signs_of(run)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .core.reading import Known, why_not
 from .flow_diagnose import Diagnosis, diagnose_text
 from .flow_ready import case_of
 from .flow_serve import Wish, know
@@ -24,5 +25,9 @@ def diagnose_hosts(tools: Tools, wish: Wish, target: Target) -> list[Diagnosis]:
         design = known.designs.get(worker.host)
         findings = design.findings if design else ()
         case = replace(case_of(target), findings=findings)
-        found.append(diagnose_text(worker.key, "\n".join(said[worker.key]), case))
+        lines = said[worker.key]
+        if isinstance(lines, Known):
+            found.append(diagnose_text(worker.key, "\n".join(lines.value), case))
+        else:
+            found.append(Diagnosis(worker.key, (), (f"unknown: {why_not(lines)}",)))
     return found

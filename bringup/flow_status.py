@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .core.errors import ToolError
 from .core.event import Event
-from .core.reading import Unknown
+from .core.reading import Known, Reading, Unknown
 from .core.script import Ask, compose, seconds_for, split
 from .core.steps import Run as Action
 from .core.words import HostPath, Word, command, quote
@@ -43,25 +43,30 @@ def status(tools: Tools, target: Target) -> tuple[Standing, ...]:
     return tuple(found[worker.key] for worker in target.workers if worker.key in found)
 
 
-def logs(tools: Tools, target: Target, workers: list[Worker], lines: int) -> dict[str, list[str]]:
-    """Return the last lines of each worker's log, by its key; lines of one that is gone as well."""
-    found: dict[str, list[str]] = {}
+def logs(
+    tools: Tools, target: Target, workers: list[Worker], lines: int
+) -> dict[str, Reading[tuple[str, ...]]]:
+    """Return the last lines of each worker's log, by its key; lines of one that is gone as well.
 
-    def read(worker: Worker) -> list[str]:
+    Unknown where a host was not reached: what SSH says of that is no line of a log.
+    """
+    found: dict[str, Reading[tuple[str, ...]]] = {}
+
+    def read(worker: Worker) -> tuple[str, ...]:
         ask = Ask("log", _last(worker, lines), 30)
         nonce = tools.nonce()
         root = target.inventory.hosts[worker.host].root
         script = compose([ask], nonce=nonce, root=root)
         result = tools.fleet.remote(worker.host).read(script, seconds=60)
-        return split(result.stdout, nonce=nonce)["log"].text.splitlines()
+        return tuple(split(result.stdout, nonce=nonce)["log"].text.splitlines())
 
     for outcome in each(workers, read):
         if isinstance(outcome.error, ToolError):
-            found[outcome.item.key] = [outcome.error.message]
+            found[outcome.item.key] = Unknown(outcome.error.message)
         elif outcome.error is not None:
             raise outcome.error
         else:
-            found[outcome.item.key] = outcome.value or []
+            found[outcome.item.key] = Known(outcome.value or ())
     return found
 
 

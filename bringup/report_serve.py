@@ -11,7 +11,7 @@ from rich.text import Text
 
 from .core.outcome import Ended
 from .core.plan import Planned
-from .core.reading import Known, Unknown
+from .core.reading import Known, Reading, Unknown, why_not
 from .core.receipt import Outcome
 from .core.rules import Level
 from .core.steps import State
@@ -127,11 +127,14 @@ def _standing(one: Standing) -> dict[str, Any]:
     }
 
 
-def logs_view(found: Mapping[str, list[str]]) -> RenderableType:
+def logs_view(found: Mapping[str, Reading[tuple[str, ...]]]) -> RenderableType:
     """Return each worker's lines under its name."""
     rows: list[RenderableType] = []
-    for key, lines in sorted(found.items()):
+    for key, reading in sorted(found.items()):
         rows.append(Text(f"{key}", "bold"))
-        rows += [Text(f"  {line}") for line in lines]
-        rows += [] if lines else [Text("  (nothing)", "dim")]
+        if isinstance(reading, Known):
+            rows += [Text(f"  {line}") for line in reading.value]
+            rows += [] if reading.value else [Text("  (nothing)", "dim")]
+        else:
+            rows.append(Text(f"  unknown: {why_not(reading)}", "yellow"))
     return Group(*rows)

@@ -46,3 +46,8 @@ def evidence_of(reading: Reading[T]) -> str:
     if isinstance(reading, Unknown):
         return reading.evidence or f"unknown: {reading.why}"
     return reading.evidence
+
+
+def why_not(reading: Reading[T]) -> str:
+    """Return why nobody could look, else what shows that it is absent, or not as wished."""
+    return reading.why if isinstance(reading, Unknown) else reading.evidence

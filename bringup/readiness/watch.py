@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..core.host import Mode
-from ..core.reading import Absent, Known, Reading, Unknown
+from ..core.reading import Absent, Known, Reading, Unknown, why_not
 from .cards import Announced, ModelCard
 from .engine_log import Phase, Progress, progress
 from .failures import Catalogue, lines_of
@@ -219,7 +219,7 @@ def _loading(state: State, seen: Watched, whole: Look) -> tuple[Stage, str]:
     leader = state.leader(seen.worker)
     if not leader.registers:
         up = whole.workers.get(leader.key, WorkerLook()).up
-        return (Stage.LISTED, "") if _good(up) else (Stage.ENGINE, _why(up))
+        return (Stage.LISTED, "") if _good(up) else (Stage.ENGINE, why_not(up))
     if _registered(state, leader):
         return Stage.LISTED, ""
     if seen.worker.follows or seen.progress.phase is not Phase.SERVING:
@@ -229,10 +229,6 @@ def _loading(state: State, seen: Watched, whole: Look) -> tuple[Stage, str]:
 
 def _good(reading: Reading[bool]) -> bool:
     return isinstance(reading, Known) and reading.value
-
-
-def _why(reading: Reading[bool]) -> str:
-    return reading.why if isinstance(reading, Unknown) else reading.evidence
 
 
 def _registered(state: State, worker: Worker) -> bool:
@@ -260,11 +256,8 @@ def role_of(card: ModelCard) -> Mode | None:
 
 
 def _deployment(state: State, look: Look) -> State:
-    listed = state.listed
-    if isinstance(look.listed, Known):
-        listed = state.name in look.listed.value
-    elif listed:
-        listed = False  # a frontend that is gone lists nothing
+    # a frontend that does not answer tells neither that it lists the model nor that it does not
+    listed = state.name in look.listed.value if isinstance(look.listed, Known) else None
     peers = state.peers if isinstance(look.peers, Unknown) else look.peers
     chat = look.chat or (state.chat if listed else None)
     known = replace(state, listed=listed, peers=peers, chat=chat)

@@ -203,6 +203,7 @@ def serve_logs(
     accept_new: AcceptNew = False,
 ) -> Exit:
     """Show the last lines of the workers' logs; of one that was stopped, those that were kept."""
+    from ..core.reading import Known, value_of, why_not
     from ..flow_serve_open import serving_tools
     from ..flow_status import follow as follow_log
     from ..flow_status import logs
@@ -217,9 +218,12 @@ def serve_logs(
             return Exit.DONE
         found = logs(tools, target, wanted, lines)
     screen.show(logs_view(found))
-    for key, said in sorted(found.items()):
-        screen.emit({"schema": "bringup.log/1", "worker": key, "lines": said})
-    return Exit.DONE
+    for key, reading in sorted(found.items()):
+        document = {"schema": "bringup.log/1", "worker": key, "lines": value_of(reading) or ()}
+        unread = {} if isinstance(reading, Known) else {"unknown": why_not(reading)}
+        screen.emit({**document, **unread})
+    read = all(isinstance(reading, Known) for reading in found.values())
+    return Exit.DONE if read else Exit.UNREACHABLE
 
 
 def _opened(

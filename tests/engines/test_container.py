@@ -153,6 +153,18 @@ def test_a_foreign_container_of_the_same_name_is_left_alone(script: Script) -> N
         docker("rm", "--force", "kimi-k3-frontend")
 
 
+def test_a_foreign_container_that_has_ended_is_not_removed(script: Script) -> None:
+    docker = script.engine.docker
+    docker("create", "--name", "kimi-k3-frontend", "front:1", "python3")
+    try:
+        refused = script("--start")
+        assert refused.returncode == 4
+        assert "a container of this name is not ours" in refused.stderr
+        assert "kimi-k3-frontend" in docker("ps", "--all", "--format", "{{.Names}}")
+    finally:
+        docker("rm", "--force", "kimi-k3-frontend")
+
+
 def test_an_engine_that_does_not_answer_is_no_absent_container(script: Script) -> None:
     script.engine = replace(script.engine, folder=Path("/nonexistent"))
     silent = script("--status")

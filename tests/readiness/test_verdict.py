@@ -13,7 +13,7 @@ from bringup.edge.catalogue import failures
 from bringup.readiness.cards import Announced, Instance, ModelCard
 from bringup.readiness.failures import Case, catalogue
 from bringup.readiness.stages import Chat, Look, Peers, Run, Stage, Worker, WorkerLook
-from bringup.readiness.verdict import Over, Ready, Terms, Verdict, Waiting, judge
+from bringup.readiness.verdict import Over, Ready, Terms, Verdict, Waiting, judge, state_signs
 from bringup.readiness.watch import State, advance, begin
 
 TERMS = Terms(catalogue(failures(), Case("dynamo.sglang")))
@@ -174,6 +174,13 @@ def test_a_host_that_is_lost_for_a_moment_is_waited_for() -> None:
     assert state.workers[DECODE.key].lost_since is None
     state = seen(seen(state, 100, {DECODE.key: lost}), 200, {DECODE.key: lost})
     assert over(judge(state, TERMS)).why == "cannot reach b300-07"
+
+
+def test_a_frontend_that_does_not_answer_has_not_emptied_its_list() -> None:
+    state = seen(start(), 10, announced=Known(BOTH), listed=Known(("k3",)))
+    assert "listed" in set(state_signs(state))
+    stalled = seen(state, 22, announced=Known(BOTH), listed=Unknown("timed out"))
+    assert not {"listed", "list.empty"} & set(state_signs(stalled))
 
 
 def unlisted(cards: tuple[ModelCard, ...], peers: Reading[Peers], *places: Instance) -> Verdict:

@@ -125,7 +125,11 @@ check_image() {
 check_container() {
   now=$(state)
   case $now in
-  '' | created | exited | dead) ;;
+  '') ;;
+  created | exited | dead)
+    [ -n "$(label)" ] ||
+      refuse "a container of this name is not ours: it has no bringup label" \
+        "$ENGINE rm $NAME if it may go, or name another container_name in the inventory" ;;
   *) [ "$(label)" != "$CONFIG" ] || { say "already runs, as written here"; exit 0; }
     refuse "a container of this name is $now with other settings" "$0 --stop, then start again" ;;
   esac
