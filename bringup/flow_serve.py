@@ -6,7 +6,6 @@ in a receipt. What runs as written is left alone; what is not ours is never touc
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,22 +20,20 @@ from .core.rules import Finding
 from .core.steps import Observation, Step
 from .decide import Design, Part, design
 from .edge.pool import each
-from .edge.services import etcd as ask_etcd
 from .engines.knobs import KNOBS
 from .flow import facts_digest, probes_of, steps_of
 from .flow_apply import apply, observe
 from .flow_death import ended_early, refused_by_engine
 from .flow_gather import gather
+from .flow_ports import taken
+from .flow_services import await_services
 from .flow_targets import Target, chosen, part_worker, service_parts, target_of
 from .flow_types import Order, Tools
 from .readiness.stages import Worker
 from .serve import refusals
-from .serve.steps import start_step, step_id, stop_step
+from .serve.steps import GONE, start_step, step_id, stop_step
 from .serve.strays import strays_step
 from .serve.units import disable_step, enable_step
-
-SERVICE_S = 60.0
-"""Longest wait for etcd that was just started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,7 @@ def start(tools: Tools, wish: Wish) -> tuple[Ended, ...]:
         if wave[0].is_service and not wish.check:
             if any(one.code is not Exit.DONE for one in came):
                 break
-            _await_etcd(tools, known)
+            await_services(tools, known.target, {worker.role for worker in wave})
     return tuple(ended)
 
 
@@ -133,12 +130,25 @@ def _start_on(tools: Tools, wish: Wish, known: Known, wave: Iterable[Worker], na
     tools.listen(Event(name, "observe", f"{len(steps)} to run"))
     seen = observe(tools, remote, host, [*written, *steps])
     findings = _findings(wish, known, workers, written, seen)
+    findings += taken(tools, host, _ports(known, workers, seen))
     owned = [step for step in written if all(worker.is_service for worker in workers)]
     facts = facts_digest(known.facts[name]) if name in known.facts else ""
     planned = plan_steps((*owned, *steps), seen)
     folder = known.target.inventory.folder
     plan = Plan(name, tools.version, folder, facts, findings, (), planned)
     return _carry_out(tools, wish, known.target, host, plan)
+
+
+def _ports(
+    known: Known, workers: Iterable[Worker], seen: Mapping[str, Observation]
+) -> dict[str, int]:
+    """Return the port of each service and front that does not run; NET-05 looks at the others."""
+    return {
+        worker.role: port
+        for worker in workers
+        if (worker.is_service or worker.is_front) and seen[step_id(worker)].found == GONE
+        for port in known.parts[worker.key].spec.ports.values()
+    }
 
 
 def _starting(worker: Worker, *, recreate: bool) -> Iterator[Step]:
@@ -212,27 +222,6 @@ def _as_refusal(error: ToolError | None) -> ToolError | None:
         f"{error.message.partition(': exit')[0]}: {'; '.join(reasons) or 'its script refuses'}",
         host=error.host, step=error.step, remedy="; ".join(dict.fromkeys(cures)),
     )  # fmt: skip
-
-
-def _await_etcd(tools: Tools, known: Known) -> None:
-    """Wait until the etcd that was started answers: a worker of Dynamo 1.3 ends without it."""
-    from .flow_look import Looker
-
-    shared = known.target.deployment.services
-    if not shared.etcd_image:
-        return
-    opener = Looker(known.target, tools.fleet.remote, tools.nonce).dialer(shared.host)
-    ends = time.monotonic() + SERVICE_S
-    while time.monotonic() < ends:
-        reading = ask_etcd(opener, shared.etcd)
-        if getattr(getattr(reading, "value", None), "healthy", ()):
-            return
-        time.sleep(0.5)
-    raise ToolError(
-        f"cannot go on: etcd at {shared.etcd[0]} does not answer {SERVICE_S:.0f} s after its start",
-        host=shared.host,
-        remedy=f"bringup serve.logs --deployment {known.target.deployment.name} --role etcd",
-    )
 
 
 def stop(tools: Tools, wish: Wish, target: Target) -> tuple[Ended, ...]:

@@ -16,7 +16,7 @@ from .check import KINDS, Dialect, findings
 from .derive import address_of
 from .dynamo import services
 from .engine import CommandLine, Settled, plainly
-from .services import digest_of
+from .services import digest_of, lasting
 from .spec import CONTAINER, PROCESS, Spec, named, text
 
 ROUTER, FRONTEND = "vllm-router", "dynamo.frontend"
@@ -76,6 +76,7 @@ def front(
     port = _port(deployment, decisions)
     image = deployment.services.frontend_image if kind == FRONTEND else ""
     contained = kind == FRONTEND and (deployment.in_container or bool(image))
+    decisions = lasting(decisions) if image else decisions
     make = _router if kind == ROUTER else _frontend
     command = make(deployment, tuple(workers), decisions, peers, port)
     spec = Spec(

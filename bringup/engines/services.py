@@ -36,15 +36,15 @@ def specs(deployment: Deployment, host: Host, decisions: Settled) -> Iterator[Sp
     shared = deployment.services
     if shared.host != host.name:
         return
-    kept = _decisions(decisions)
+    kept = lasting(decisions)
     if shared.etcd_image:
         yield _spec(deployment, host, kept, shared.etcd_image, _etcd(shared.etcd, deployment))
     if shared.nats_image:
         yield _spec(deployment, host, kept, shared.nats_image, _nats(shared.nats, deployment))
 
 
-def _decisions(settled: Settled) -> Settled:
-    """Everything needs them, so they come back with the host."""
+def lasting(settled: Settled) -> Settled:
+    """Return decisions for what everything needs: it comes back with its host."""
     because = "services come back with their host"
     return {**settled, "restart": Decision("restart", RESTART, "no", "bringup", because)}
 

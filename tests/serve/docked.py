@@ -26,10 +26,12 @@ ROOT = Path(__file__).parents[2]
 NAME = "toy"
 TAG = "standin:1"
 
-# The engine of the stand-in: says what it was given, loads, and stays until it is asked to end.
+# The engine of the stand-in: says what it was given, loads, and stays until it is asked to end. Its
+# frontend lives and lists the model.
 ENGINE = """#!/bin/sh
 trap 'exit 143' TERM
 echo "server_args=ServerArgs($*)"
+[ "$2" != dynamo.frontend ] || httpd -h /www -p "$4"
 [ ! -f /model/say ] || cat /model/say
 [ ! -f /model/exit ] || exit "$(cat /model/exit)"
 while :; do sleep 1 & wait $!; done
@@ -45,11 +47,14 @@ def image_tar() -> bytes:
             ("bin/busybox", busybox),
             ("bin/python3", ENGINE.encode()),
             *((path, Path(f"/{path}").read_bytes()) for path in real_files("/usr/bin/etcd")),
+            ("bin/nats-server", Path(str(shutil.which("nats-server"))).read_bytes()),
+            ("www/live", b"{}"),
+            ("www/v1/models", json.dumps({"data": [{"id": NAME}]}).encode()),
         ):
             info = tarfile.TarInfo(name)
             info.size, info.mode = len(content), 0o755
             tar.addfile(info, io.BytesIO(content))
-        for applet in ("sh", "sleep", "cat", "echo"):
+        for applet in ("sh", "sleep", "cat", "echo", "httpd"):
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             tar.addfile(link)
