@@ -6,8 +6,10 @@ import io
 import os
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from ..core.errors import Exit, Interrupted, ToolError
@@ -38,7 +40,8 @@ def perform(verb: Verb, values: Mapping[str, Any]) -> int:
     screen = screen_for(as_json=bool(values.get("json")))
     names = [option.name for option in options(verb)]
     try:
-        return int(verb.act(screen, **{name: _frozen(values[name]) for name in names}))
+        with _stopped_alike():
+            return int(verb.act(screen, **{name: _frozen(values[name]) for name in names}))
     except ToolError as error:
         return _failed(screen, error, debug=bool(values.get("debug")))
     except KeyboardInterrupt:
@@ -51,6 +54,28 @@ def perform(verb: Verb, values: Mapping[str, Any]) -> int:
         if values.get("stats"):
             tell_cost(screen)
         screen.close()
+
+
+@contextmanager
+def _stopped_alike() -> Iterator[None]:
+    """Let SIGTERM, and a terminal that goes away, end a run as Ctrl-C does: told and cleared up."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    ours = [one for one in numbers if signal.getsignal(one) is signal.SIG_DFL and _is_main()]
+    for one in ours:
+        signal.signal(one, stop)
+    try:
+        yield
+    finally:
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _speak_anywhere(*, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -113,6 +114,20 @@ def test_an_error_is_one_json_object_for_machines(capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     assert '"error": "UsageError"' in out
     assert '"exit": 2' in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_run_says_so_whatever_stopped_it(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def act(screen: Screen) -> Exit:
+        signal.raise_signal(number)
+        return Exit.DONE
+
+    before = signal.getsignal(number)
+    assert perform(Verb("room.long", act), {}) == Exit.INTERRUPTED
+    assert "run the same command again" in capsys.readouterr().err
+    assert signal.getsignal(number) is before
 
 
 def invoke(*words: str) -> subprocess.CompletedProcess[str]:
