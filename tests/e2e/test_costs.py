@@ -49,5 +49,5 @@ def test_a_bundle_that_is_there_already_is_one_command(lab: Lab, tmp_path: Path)
     push = (str(bundle), "--to", "b300-[04,07]:/raid/frontend/model")
     assert lab.bare("bundle.push", *push, "--inventory", str(lab.inventory)).returncode == 0
     again = lab.bare("bundle.push", *push, "--inventory", str(lab.inventory), "--stats")
-    rows = [line.split() for line in again.stdout.splitlines() if line.strip().startswith("b300-")]
-    assert [row[1:3] for row in rows if row[1:2] == ["1"]] == [["1", "1"], ["1", "1"]], again.stdout
+    rows = [line.split() for line in again.stdout.splitlines() if "b300-[04,07]" in line]
+    assert ["1", "1"] in [row[1:3] for row in rows], again.stdout

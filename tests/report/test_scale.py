@@ -12,11 +12,13 @@ from bringup.core.knobs import Decision
 from bringup.core.outcome import Ended
 from bringup.core.plan import Plan, plan_steps
 from bringup.core.probed import Probed
+from bringup.core.remote import Traffic
 from bringup.core.steps import Observation, State
 from bringup.report_error import errors_view
 from bringup.report_probe import probe_view
 from bringup.report_provision import ended_document, run_view, summary_view
 from bringup.report_screen import JsonScreen
+from bringup.report_stats import stats_view
 from bringup.report_summary import summary_document
 from bringup.report_summary import summary_view as count_view
 from bringup.steps.file import text_file
@@ -106,3 +108,13 @@ def test_every_object_is_out_before_the_next_host_ends() -> None:
     assert objects[-1] == {
         "schema": "bringup.summary/1", "counts": {"would change": 100}, "exit": 5,
     }  # fmt: skip
+
+
+def test_costs_of_a_hundred_hosts_take_a_row_for_each_kind() -> None:
+    costs = {host: Traffic(1, 1, 30_000 + n, 140_000, 5) for n, host in enumerate(HOSTS)}
+    costs["b300-007"] = Traffic(2, 1, 9, 0, 10)
+    text = lines_of(stats_view(costs))
+    assert len(text) == 3
+    assert "b300-[001-006,008-100]" in text[1]
+    assert "30,000–30,099 B" in text[1]
+    assert text[2].split()[:4] == ["b300-007", "2", "1", "10"]
