@@ -6,15 +6,13 @@ import http.client
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 
 from ..core.errors import ToolError
 from ..readiness.stages import Chat
 from ..readiness.stream import Told, data_of, told
-from .http import Opener, direct
+from .http import Opener, connected, direct
 
 PATH = "/v1/chat/completions"
 
@@ -25,10 +23,8 @@ def chat(url: str, wish: Mapping[str, Any], *, seconds: float, opener: Opener = 
     `seconds` limits the whole. An answer of which not a byte came is `silent`.
     """
     began = time.monotonic()
-    connection = http.client.HTTPConnection(*_place(url), timeout=seconds)
     try:
-        with closing(connection):
-            connection.sock = opener(*_place(url), seconds)
+        with connected(url, seconds=seconds, opener=opener) as (connection, _):
             body = json.dumps(wish).encode()
             connection.request("POST", PATH, body, {"Content-Type": "application/json"})
             return _read(connection.getresponse(), began, seconds)
@@ -38,11 +34,6 @@ def chat(url: str, wish: Mapping[str, Any], *, seconds: float, opener: Opener = 
     except (OSError, http.client.HTTPException, ToolError) as error:
         said = getattr(error, "message", "") or str(error) or type(error).__name__
         return Chat(0, seconds=time.monotonic() - began, error=said)
-
-
-def _place(url: str) -> tuple[str, int]:
-    parts = urlsplit(url)
-    return parts.hostname or "", parts.port or 80
 
 
 def _read(response: http.client.HTTPResponse, began: float, seconds: float) -> Chat:

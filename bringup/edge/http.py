@@ -9,17 +9,18 @@ import http.client
 import json
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..core.errors import Unreachable, UsageError
 from ..core.reading import Known, Reading, Unknown
+from .stream import secured
 
 Opener = Callable[[str, int, float], socket.socket]
-"""Opens a connection to host and port within seconds. A `paramiko.Channel` of kind
-``direct-tcpip`` does as well as a socket, except under TLS."""
+"""Opens a connection to host and port within seconds: a socket, or what serves as one."""
 
 CAP_BYTES = 64 * 1024 * 1024
 """Most bytes that an answer may hold."""
@@ -66,21 +67,34 @@ def ask(
     `seconds` limits the connection and every single wait for bytes. Raises UsageError for a URL
     that is none, Unreachable when no whole answer came back.
     """
-    place = _parts(url)
-    connection = http.client.HTTPConnection(place.host, place.port, timeout=seconds)
     try:
-        connection.sock = _opened(place, seconds, opener, tls)
-        connection.request(method, place.path, body=body, headers=dict(headers or {}))
-        response = connection.getresponse()
-        content = response.read(CAP_BYTES + 1)
+        with connected(url, seconds=seconds, opener=opener, tls=tls) as (connection, path):
+            connection.request(method, path, body=body, headers=dict(headers or {}))
+            response = connection.getresponse()
+            content = response.read(CAP_BYTES + 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise unreachable(url, error) from error
-    finally:
-        connection.close()
     if len(content) > CAP_BYTES:
         raise Unreachable(f"cannot read {url}: the answer is over {CAP_BYTES} bytes")
     named = {name.lower(): value for name, value in response.getheaders()}
     return Answer(response.status, content, named)
+
+
+@contextmanager
+def connected(
+    url: str, *, seconds: float, opener: Opener = direct, tls: ssl.SSLContext | None = None
+) -> Iterator[tuple[http.client.HTTPConnection, str]]:
+    """Yield an open connection to where a URL leads, and the URL's path; close it at the end.
+
+    Raises UsageError for a URL that is none, OSError where there is no way.
+    """
+    place = _parts(url)
+    connection = http.client.HTTPConnection(place.host, place.port, timeout=seconds)
+    try:
+        connection.sock = _opened(place, seconds, opener, tls)
+        yield connection, place.path
+    finally:
+        connection.close()
 
 
 def unreachable(url: str, error: Exception) -> Unreachable:
@@ -118,5 +132,8 @@ def _opened(
     plain = opener(place.host, place.port, seconds)
     if not place.secure:
         return plain
-    context = tls or ssl.create_default_context()
-    return context.wrap_socket(plain, server_hostname=place.host)
+    try:
+        return secured(plain, tls or ssl.create_default_context(), place.host)
+    except BaseException:
+        plain.close()
+        raise
