@@ -131,8 +131,8 @@ def reached(
     if via == "direct" or (via == "auto" and _answers(place)):
         yield place, "direct", http.direct
         return
-    opener = looker.opener()
-    host = looker.target.hosts[0].name
+    host = looker.stand()
+    opener = looker.dialer(host)
     with forwarded(opener, place.host, place.port) as port:
         led = Place.of(url, model, host="127.0.0.1", port=port)
         yield led, host, opener

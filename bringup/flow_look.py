@@ -61,12 +61,15 @@ class Looker:
 
     def opener(self, seen: Mapping[str, WorkerLook] | None = None) -> http.Opener:
         """Return how to open connections from a host of the deployment that can be reached."""
+        return self.dialer(self.stand(seen))
+
+    def stand(self, seen: Mapping[str, WorkerLook] | None = None) -> str:
+        """Return the host to look from: the frontend's where it is ours, else the first reached."""
         lost = {key.partition("/")[0] for key, look in (seen or {}).items() if look.lost}
         front = self.target.front
         names = [front.host] if front else []
         names += [host.name for host in self.target.hosts]
-        name = next((name for name in names if name not in lost), names[0])
-        return self.dialer(name)
+        return next((name for name in names if name not in lost), names[0])
 
     def dialer(self, host: str) -> http.Opener:
         """Return how to open connections from one host."""

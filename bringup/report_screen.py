@@ -84,7 +84,7 @@ class JsonScreen:
 
 
 class PeopleScreen:
-    """Rich on a terminal, plain lines elsewhere; progress goes to standard error."""
+    """Rich on a terminal; elsewhere plain lines, those of progress on standard error."""
 
     def __init__(self, out: TextIO | None = None, error: TextIO | None = None) -> None:
         self._out, self._error = out or sys.stdout, error or sys.stderr
@@ -93,6 +93,7 @@ class PeopleScreen:
         self._live: Live | None = None
         self._doing: dict[str, str] = {}
         self._lock = threading.Lock()
+        self._closed = False
 
     @property
     def console(self) -> Console:
@@ -141,7 +142,7 @@ class PeopleScreen:
                 self._error.flush()
 
     def _update(self, event: Event) -> None:
-        if self._live is not None:  # the view that is watched tells more
+        if self._live is not None or self._closed:  # the view that is watched tells more
             return
         if event.is_end:
             self._doing.pop(event.host, None)
@@ -157,7 +158,7 @@ class PeopleScreen:
     def watch(self, view: RenderableType) -> None:
         """Redraw one live view on a terminal; elsewhere lines are told as they come."""
         with self._lock:
-            if not self._out.isatty():
+            if not self._out.isatty() or self._closed:
                 return
             if self._live is None:
                 from rich.live import Live
@@ -193,7 +194,10 @@ class PeopleScreen:
             self._error.flush()
 
     def close(self) -> None:
-        self._stop()
+        """Give the cursor back; a thread that is still at work shows nothing any more."""
+        with self._lock:
+            self._closed = True
+            self._stop()
 
 
 def _folded(doing: Mapping[str, str]) -> str:
