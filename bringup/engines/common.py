@@ -7,15 +7,21 @@ from collections.abc import Callable
 
 from ..core.host import Deployment, Role, Scalar
 from ..core.rules import World
+from ..probes.caches import kernel_folder
 from .build import Piece
 from .engine import Setting
 
 
 def below_folder(name: str) -> Callable[[Scalar, World], str]:
-    """Return a spelling that puts one kind of cache into its own folder below a knob's."""
+    """Return a spelling that puts one kind of cache into its own folder below a knob's.
 
-    def spell(value: Scalar, _world: World) -> str:
-        return f"{str(value).rstrip('/')}/{name}"
+    Each image, where its digest is known, has folders of its own: kernels that one compiled may
+    not be what another one would compile.
+    """
+
+    def spell(value: Scalar, world: World) -> str:
+        digest = world.deployment.image.digest if world.deployment else ""
+        return kernel_folder(str(value), digest, name)
 
     return spell
 

@@ -82,6 +82,15 @@ def parse(section: Section) -> Reading[JitCaches]:
     return Known(caches, ", ".join(f"{n} {'warm' if w else 'cold'}" for n, w in warm.items()))
 
 
+def kernel_folder(base: str, digest: str, cache: str) -> str:
+    """Return where one kind of compiled kernels lies: BASE/IMAGE/CACHE, or BASE/CACHE.
+
+    IMAGE are twelve digits of the image's digest, where it is known.
+    """
+    image = digest.removeprefix("sha256:")[:12]
+    return "/".join(part for part in (base.rstrip("/"), image, cache) if part)
+
+
 def cache_of(path: str) -> str:
     """Return the name of the cache that a folder is, or ""."""
     bare = path.rstrip("/")

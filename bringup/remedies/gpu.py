@@ -7,11 +7,12 @@ from ..core.reading import Absent, Known
 from ..core.rules import World
 from ..core.steps import Step
 from ..core.version import at_least
-from ..probes.caches import JitCaches
+from ..probes.caches import JitCaches, kernel_folder
 from ..probes.driver import Driver
 from ..probes.fabric import FabricManager
 from ..probes.kernel import Modules
 from ..probes.slurm import GpuOwners
+from ..rules import where
 from ..rules.checks_gpu_presence import driver_version
 from ..rules.toolchain import driver_cuda, floor_of, inside
 from ..steps.command import command_step
@@ -158,7 +159,27 @@ def toolkit_unfit(world: World) -> str:
     return ""
 
 
+COMPILED = ("triton", "inductor", "flashinfer")
+"""Caches that every engine keeps below a cache_folder, as `engines.common` names them."""
+
+
+def _kernel_folders(world: World, base: str) -> tuple[Step, ...]:
+    """Return the steps that make a deployment's folders of kernels, for its image alone.
+
+    They belong to who writes them: root, as containers run here, or the login.
+    """
+    digest = world.deployment.image.digest if world.deployment else ""
+    owner = "root:root" if inside(world) else ""
+    own = dict.fromkeys((base.rstrip("/"), kernel_folder(base, digest, "")))
+    folders = (*own, *(kernel_folder(base, digest, name) for name in COMPILED))
+    why = "a warm cache shortens the next start; another image has another one"
+    return tuple(directory_step(path, owner=owner, why=why) for path in folders)
+
+
 def _cache(world: World) -> tuple[Step, ...]:
+    base = where.said(world, "cache_folder")
+    if isinstance(base, str) and base.startswith("/"):
+        return _kernel_folders(world, base)
     reading = world.facts[JitCaches]
     if not isinstance(reading, Known) or reading.value.is_network or reading.value.is_memory:
         return ()
@@ -206,5 +227,5 @@ ROWS: tuple[Remedy, ...] = (
     Remedy("FAB-02", "run fabric manager", _manager, 17, touches_units=True),
     Remedy("JIT-01", "install a CUDA toolkit without a driver", _toolkit, 30, cost="4 to 8 GiB",
            unless=toolkit_unfit, on_note=False),
-    Remedy("JIT-06", "make the folder of compiled kernels", _cache, 31),
+    Remedy("JIT-06", "make the folders of compiled kernels", _cache, 31),
 )  # fmt: skip

@@ -19,6 +19,7 @@ from ..steps.kernel import sysctl_steps
 from ..steps.login import limits_step
 from ..steps.service import drop_in, restart_step, service_step
 from .container import while_containers_run
+from .memory import swap_steps
 from .remedy import Remedy, manager_of
 from .sources import packages
 
@@ -107,11 +108,9 @@ def _governor(world: World) -> tuple[Step, ...]:
 
 
 def _balancing(world: World) -> tuple[Step, ...]:
-    """Swap is left alone: taking it away may end processes."""
     reading = world.facts[Processors]
-    if not isinstance(reading, Known) or not reading.value.numa_balancing:
-        return ()
-    return sysctl_steps("kernel.numa_balancing", "0")
+    is_on = isinstance(reading, Known) and reading.value.numa_balancing
+    return (*(sysctl_steps("kernel.numa_balancing", "0") if is_on else ()), *swap_steps(world))
 
 
 _CAN = '[ "$(timedatectl show -p CanNTP --value 2>/dev/null)" != yes ] || { echo installed; exit; }'
@@ -145,5 +144,5 @@ ROWS: tuple[Remedy, ...] = (
            cost="docker restarts", unless=while_containers_run, touches_units=True),
     Remedy("OS-03", "let /dev/shm grow", _shared, 42),
     Remedy("OS-05", "run all processors at full speed", _governor, 43, touches_units=True),
-    Remedy("OS-06", "turn NUMA balancing off", _balancing, 44),
+    Remedy("OS-06", "turn NUMA balancing and swap off", _balancing, 44),
 )  # fmt: skip

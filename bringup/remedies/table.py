@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 from ..core.fixes import Choice, Fix, Risk
 from ..core.rules import Finding, Level, Status, World
-from . import container, gpu, slurm, system
+from . import container, gpu, memory, slurm, system
 from .remedy import Remedy, fixes_for
 
+_TABLES = (container.ROWS, gpu.ROWS, system.ROWS, memory.ROWS, slurm.ROWS)
 REMEDIES: tuple[Remedy, ...] = tuple(
-    sorted((*container.ROWS, *gpu.ROWS, *system.ROWS, *slurm.ROWS), key=lambda row: row.order)
+    sorted((row for table in _TABLES for row in table), key=lambda row: row.order)
 )
 
 HOLD = "HOLD"

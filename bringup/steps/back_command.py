@@ -141,8 +141,21 @@ def _runtime(done: Done) -> Back:
     return restart_back("docker", replace(done, id="restart:docker", wanted="current"))
 
 
+def _swap(done: Done) -> Back:
+    seen = '[ "$(wc -l </proc/swaps)" -le 1 ] && echo off || echo on'
+    act: tuple[Action, ...] = (Run(("swapon", "-a"), seconds=600),)
+    return step_back(done, _look(done, seen), done.found, act, "turn swap on")
+
+
+def _swap_at_start(done: Done) -> Back:
+    path = "/etc/systemd/system/swap.target"
+    seen = f'[ "$(readlink {path})" = /dev/null ] && echo masked || echo "not masked"'
+    act = _run(f"rm -f {path}", told=f"rm {path}")
+    return step_back(done, _look(done, seen), done.found, act, "let swap be there at every start")
+
+
 _MAKE: Mapping[str, Callable[[Done], Back]] = {
     "hold-driver": _hold_driver, "cdi": _cdi, "persistence": _persistence,
     "governor": _governor, "ntp": _ntp, "shm": _shm, "nvidia-uvm": _uvm,
-    "docker-runtime": _runtime,
+    "docker-runtime": _runtime, "swap": _swap, "swap-at-start": _swap_at_start,
 }  # fmt: skip
