@@ -129,19 +129,32 @@ class Carrier:
 
     @contextlib.contextmanager
     def relaying(self, seed: str, present: int) -> Iterator[None]:
-        """Serve the parts that one host was sent, for as long as the others fetch them."""
+        """Serve the parts that one host was sent, for as long as the others fetch them.
+
+        Where that cannot be, it is said, and each host is sent its own from here.
+        """
         assert self.stored is not None
         engine = self.shipping.engine_of(seed)
         folder = self.folder(layers_stream(self.stored, present, self.cargo.kept).key)
         root = self.shipping.roots.get(seed, "/").rstrip("/")
         address = self.shipping.addresses[seed]
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.clear, seed, folder)
+            relay = serving(engine, self.cargo.facts.id, f"{root}{folder}", address)
+            try:
+                self.relay_url = stack.enter_context(relay)
+            except ToolError as error:
+                last = (error.said.strip().splitlines() or [""])[-1]
+                self.say(seed, f"{error.message} ({last}); each host is sent its own from here")
+            yield
+
+    def clear(self, seed: str, folder: HostPath) -> None:
+        """Hand on no more, and remove the parts that were kept; an error there is only told."""
+        self.relay_url = ""
         try:
-            with serving(engine, self.cargo.facts.id, f"{root}{folder}", address) as url:
-                self.relay_url = url
-                yield
-        finally:
-            self.relay_url = ""
-            engine.remote.run(Run(("rm", "-rf", folder), 600))
+            self.shipping.hosts[seed].run(Run(("rm", "-rf", folder), 600))
+        except ToolError as error:
+            self.say(seed, f"cannot remove {folder}: {error.message}")
 
     def pull(self, planned: Planned, reference: str, tunnel_to: int) -> Sent:
         host, folder = planned.route.host, self.folder("pull")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,9 +15,22 @@ from .core.words import HostPath
 from .edge.engine import Engine
 from .edge.pool import side_by_side
 from .image.facts import ImageFacts, differing
+from .image.names import Kept as KeptImage
 from .image.names import kept_images, previous, to_remove
 
 T = TypeVar("T")
+
+FRESH_MINUTES = 60
+"""A shipment writes a part every few seconds; loading the largest image takes some minutes."""
+
+# Fixed text. What cannot be dated stays.
+_CLEAR = r"""
+for one in "$1"/*/; do
+  [ -d "$one" ] || continue
+  fresh=$(find "$one" -mmin "-$2" -print) || fresh=unknown
+  if [ -n "$fresh" ]; then echo "${one%/}"; else rm -rf "$one"; fi
+done
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +91,39 @@ def rollback(
     *,
     to: str = "",
     check: bool = False,
+    operator: str = "bringup",
     listen: Listen = ignore,
 ) -> tuple[Kept, ...]:
     """Let a name stand for an earlier image again: the one before, or the one whose ID is given."""
 
     def act(engine: Engine) -> Kept:
-        images = engine.images()
-        kept = kept_images(images, reference)
-        target = previous(kept, to=to)
-        if target is None:
-            there = ", ".join(k.name for k in kept) or "none"
-            raise Blocked(
-                f"cannot go back on {engine.name}: it keeps no"
-                f" {f'image {to}' if to else 'earlier image'} of {reference} (it keeps: {there})",
-                remedy=f"bringup image.history {reference.partition(':')[0]}, then image.ship",
-            )
-        was = next((image.id for image in images if reference in image.tags), "")
-        listen(Event(engine.name, "rollback", f"{reference} → {target.image.short}"))
-        if not check:
-            _move(engine, target.image.id, reference)
-        return Kept(engine.name, target.image.id, was, (target.name,))
+        with _alone(engine, f"{operator} lets {reference} go back", check=check):
+            images = engine.images()
+            kept = kept_images(images, reference)
+            target = previous(kept, to=to)
+            if target is None:
+                raise _none_kept(engine, reference, to, kept)
+            was = next((image.id for image in images if reference in image.tags), "")
+            listen(Event(engine.name, "rollback", f"{reference} → {target.image.short}"))
+            if not check:
+                _move(engine, target.image.id, reference)
+            return Kept(engine.name, target.image.id, was, (target.name,))
 
     return _settle(on_each(engines, act))
+
+
+def _alone(engine: Engine, doing: str, *, check: bool) -> AbstractContextManager[None]:
+    """Hold the host's lock, unless nothing will be changed."""
+    return nullcontext() if check else engine.remote.lock(doing)
+
+
+def _none_kept(engine: Engine, reference: str, to: str, kept: Iterable[KeptImage]) -> Blocked:
+    there = ", ".join(k.name for k in kept) or "none"
+    return Blocked(
+        f"cannot go back on {engine.name}: it keeps no"
+        f" {f'image {to}' if to else 'earlier image'} of {reference} (it keeps: {there})",
+        remedy=f"bringup image.history {reference.partition(':')[0]}, then image.ship",
+    )
 
 
 def _move(engine: Engine, identity: str, reference: str) -> None:
@@ -115,27 +140,36 @@ def prune(
     keep: int = 1,
     stage: str = "",
     check: bool = False,
+    operator: str = "bringup",
     listen: Listen = ignore,
 ) -> tuple[Kept, ...]:
     """Remove old images of one name: never the current one, never anybody else's.
 
-    `keep` earlier ones stay for a rollback. Parts of unfinished shipments below `stage` go too.
+    `keep` earlier ones stay for a rollback. Parts of unfinished shipments below `stage` go too,
+    but for those that a shipment may be at work on.
     A container that runs an old image keeps its layers; only the name goes.
     """
 
     def act(engine: Engine) -> Kept:
-        kept = kept_images(engine.images(), reference)
-        names = tuple(k.name for k in to_remove(kept, keep=keep))
-        current = next((k.image.id for k in kept if k.is_current), "")
-        if not check:
-            for name in names:
+        with _alone(engine, f"{operator} removes old images of {reference}", check=check):
+            kept = kept_images(engine.images(), reference)
+            names = tuple(k.name for k in to_remove(kept, keep=keep))
+            current = next((k.image.id for k in kept if k.is_current), "")
+            for name in () if check else names:
                 listen(Event(engine.name, "prune", name))
                 engine.do("image", "rm", name, why=f"cannot remove {name}")
-            if stage:
-                engine.remote.run(Run(("rm", "-rf", HostPath(stage)), 600))
-        return Kept(engine.name, current, "", names)
+            for left in _clear(engine, stage) if stage and not check else ():
+                text = f"{left} stays: touched in the last {FRESH_MINUTES} minutes"
+                listen(Event(engine.name, "prune", text))
+            return Kept(engine.name, current, "", names)
 
     return _settle(on_each(engines, act))
+
+
+def _clear(engine: Engine, stage: str) -> tuple[str, ...]:
+    """Remove old parts from a host's stage; return the folders that stay, being fresh."""
+    words = ("sh", "-c", _CLEAR, "sh", HostPath(stage), str(FRESH_MINUTES))
+    return tuple(engine.remote.run(Run(words, 600)).stdout.splitlines())
 
 
 def _settle(found: Mapping[str, Kept | ToolError]) -> tuple[Kept, ...]:

@@ -105,31 +105,40 @@ def changes(
     )
 
 
-def capture(tools: Tools, order: Order, into: Path, *, about: str) -> tuple[Path, ...]:
-    """Keep the raw answer of each ordered host, identifiers masked, one file a host in a folder."""
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """The files that were written, and the hosts that gave no answer."""
+
+    files: tuple[Path, ...]
+    errors: tuple[ToolError, ...] = ()
+
+
+def capture(tools: Tools, order: Order, into: Path, *, about: str) -> Captured:
+    """Keep the raw answer of each ordered host, identifiers masked, one file a host in a folder.
+
+    A host that gives none is among the errors; the others' files are written.
+    """
     found = gather(tools, order.hosts, probes_of(order))
-    files = []
-    for host in order.hosts:
-        one = found[host.name]
-        if isinstance(one, ToolError):
-            raise one
-        raw = tools.store.facts_file(host.name).read_text()
-        nonce = raw.partition("@@")[2].partition(" ")[0]
-        names = tuple(order.inventory.hosts)
-        user = (host.login.user,) if host.login.user else ()
-        text = written(
-            raw,
-            nonce=nonce,
-            tool=tools.version,
-            kind=host.kind,
-            about=about,
-            hosts=names,
-            users=user,
-        )
-        file = into / f"{host.name}.txt"
-        write_atomic(file, text.encode())
-        files.append(file)
-    return tuple(files)
+    answered = [host for host in order.hosts if isinstance(found[host.name], Facts)]
+    files = tuple(_captured(tools, order, host, into, about) for host in answered)
+    errors = (found[host.name] for host in order.hosts)
+    return Captured(files, tuple(error for error in errors if isinstance(error, ToolError)))
+
+
+def _captured(tools: Tools, order: Order, host: Host, into: Path, about: str) -> Path:
+    raw = tools.store.facts_file(host.name).read_text()
+    text = written(
+        raw,
+        nonce=raw.partition("@@")[2].partition(" ")[0],
+        tool=tools.version,
+        kind=host.kind,
+        about=about,
+        hosts=tuple(order.inventory.hosts),
+        users=(host.login.user,) if host.login.user else (),
+    )
+    file = into / f"{host.name}.txt"
+    write_atomic(file, text.encode())
+    return file
 
 
 def _text(file: Path) -> str:

@@ -16,6 +16,8 @@ from .edge.engine import Engine
 OnState = Callable[[str], None]
 
 POLL_S = 0.5
+LIMIT_S = 4 * 3600.0
+"""Seconds that a pull may take in all: 40 GB over 30 Mbit/s."""
 REOPEN_S = 2.0
 """Seconds before a dropped line is opened again. Docker retries a layer five times, in growing
 waits of 5 s and more, and resumes it (https://github.com/moby/moby/blob/v20.10.24/distribution/
@@ -32,21 +34,47 @@ class Login:
 
 # Fixed texts: values come as arguments. `setsid` takes the pull out of our session's group, so
 # that it survives the end of the line that started it.
-_START = r"""
-d=$1 ref=$2; shift 2
-mkdir -p "$d" || exit
-if [ -f "$d/pid" ] && kill -0 "$(cat "$d/pid")" 2>/dev/null && [ "$(cat "$d/ref")" = "$ref" ]; then
-  echo "still pulling"; exit 0
-fi
-rm -f "$d/rc"; printf '%s\n' "$ref" >"$d/ref"
-setsid nohup sh -c 'd=$1 ref=$2; shift 2; echo $$ >"$d/pid"
-  "$@" pull "$ref" >"$d/log" 2>&1; echo $? >"$d/rc"' sh "$d" "$ref" "$@" \
-  </dev/null >/dev/null 2>&1 &
+# A number alone may belong to anybody after a reboot: a process is known by its birth as well.
+_BIRTH = r"""
+birth() {
+  set -- $(sed "s/.*) //" "/proc/$1/stat" 2>/dev/null)
+  case ${1:-Z} in Z | X) ;; *) echo "${20} $(cat /proc/sys/kernel/random/boot_id)" ;; esac
+}
 """
-_STATE = r"""
+_ALIVE = f"""{_BIRTH}
 d=$1
-if [ -f "$d/rc" ]; then echo "ended $(cat "$d/rc")"; else echo running; fi
+alive() {{
+  pid="" born=""
+  [ ! -f "$d/pid" ] || read -r pid born <"$d/pid"
+  [ -n "$born" ] && [ "$(birth "$pid")" = "$born" ]
+}}
+"""
+_PULL = f"""{_BIRTH}
+d=$1 ref=$2; shift 2
+echo "$$ $(birth $$)" >"$d/pid.new" && mv "$d/pid.new" "$d/pid" || exit
+"$@" pull "$ref" >"$d/log" 2>&1
+echo $? >"$d/rc.new"; mv "$d/rc.new" "$d/rc"
+"""
+_START = f"""{_ALIVE}
+ref=$2; shift 2
+mkdir -p "$d" || exit
+if alive; then
+  if [ "$(cat "$d/ref")" = "$ref" ]; then echo "still pulling"; exit 0; fi
+  kill -s TERM -- "-$pid"
+fi
+rm -f "$d/rc" "$d/pid"; printf '%s\\n' "$ref" >"$d/ref"
+setsid nohup sh -c '{_PULL}' sh "$d" "$ref" "$@" </dev/null >/dev/null 2>&1 &
+tries=0
+until [ -s "$d/pid" ] || [ "$tries" -ge 100 ]; do sleep 0.1; tries=$((tries + 1)); done
+"""
+_STATE = f"""{_ALIVE}
+running=lost
+if alive; then running=running; fi
+if [ -f "$d/rc" ]; then echo "ended $(cat "$d/rc")"; else echo "$running"; fi
 tail -n 40 "$d/log" 2>/dev/null
+"""
+_STOP = f"""{_ALIVE}
+if alive; then kill -s TERM -- "-$pid"; fi
 """
 _PORT = 'cat "$1/port" 2>/dev/null || echo 0'
 _KEEP_PORT = 'mkdir -p "$1" && printf "%s\\n" "$2" >"$1/port"'
@@ -61,11 +89,14 @@ def pull(
     login: Login | None = None,
     reopens: int = 5,
     on_state: OnState = lambda _: None,
+    seconds: float = LIMIT_S,
 ) -> str:
     """Pull a reference, in which PORT stands for the tunnel's port; return its name on the host.
 
-    Raises CommandFailed when the engine refuses, Unreachable when the line stays down.
+    Raises CommandFailed when the engine refuses, when the pull is killed or takes longer than
+    `seconds`; Unreachable when the line stays down.
     """
+    ends_at = time.monotonic() + seconds
     port = _last_port(engine, folder)
     for left in reversed(range(reopens + 1)):
         try:
@@ -73,7 +104,9 @@ def pull(
                 port = tunnel.port if tunnel else 0
                 named = reference.replace("PORT", str(port))
                 _keep_port(engine, folder, port)
-                _pull_once(engine, named, folder, login, _watched(tunnel, on_state))
+                _pull_once(
+                    engine, named, folder, login, _watched(tunnel, on_state), ends_at=ends_at
+                )
                 return named
         except Unreachable:
             if not left:
@@ -121,6 +154,8 @@ def _pull_once(
     folder: HostPath,
     login: Login | None,
     on_state: OnState,
+    *,
+    ends_at: float,
 ) -> None:
     with logged_in(engine, login, reference) as more:
         started = engine.remote.run(
@@ -128,23 +163,30 @@ def _pull_once(
         )
         if started.exit != 0:
             raise _failed(engine, reference, started.exit, started.tail())
-        state = _wait(engine, folder, on_state)
+        state = _wait(engine, folder, on_state, ends_at)
     code, _, log = state.partition("\n")
+    if code == "lost":
+        raise _failed(engine, reference, 137, f"{log}\nit was killed, or the host restarted")
+    if code == "running":
+        engine.remote.run(Run(("sh", "-c", _STOP, "sh", folder)))
+        raise _failed(engine, reference, 124, f"{log}\nstopped: it took too long")
     if code != "ended 0":
         number = code.removeprefix("ended ")
         raise _failed(engine, reference, int(number) if number.isdecimal() else 1, log)
     engine.remote.run(Run(("rm", "-rf", folder)))
 
 
-def _wait(engine: Engine, folder: HostPath, on_state: OnState) -> str:
-    """Follow a pull until it ends; return its state and the end of its log."""
+def _wait(engine: Engine, folder: HostPath, on_state: OnState, ends_at: float) -> str:
+    """Follow a pull until it ends or its time is up; return its state and the end of its log."""
     while True:
         said = engine.remote.run(Run(("sh", "-c", _STATE, "sh", folder))).stdout
         lines = said.splitlines()
-        if lines and lines[0].startswith("ended"):
+        if lines and lines[0] != "running":
             return said
         done = sum("Pull complete" in line or "Already exists" in line for line in lines)
         on_state(f"pulling: {done} layers done")
+        if time.monotonic() > ends_at:
+            return said
         time.sleep(POLL_S)
 
 

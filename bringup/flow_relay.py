@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 
-from .core.errors import CommandFailed
+from .core.errors import CommandFailed, ToolError
 from .core.steps import Run
 from .core.words import HostPath
 from .edge.engine import Engine
@@ -71,7 +71,8 @@ def serving(engine: Engine, image: str, folder: str, address: str) -> Iterator[s
     try:
         yield f"http://{address}:{_port(engine, name)}/{token}"
     finally:
-        engine.run("rm", "--force", name)
+        with contextlib.suppress(ToolError):  # a host that is gone by now serves nobody
+            engine.run("rm", "--force", name)
 
 
 def _port(engine: Engine, name: str) -> int:

@@ -144,13 +144,16 @@ def image_rollback(
     """Let an image's name stand for an earlier image again, on hosts that kept it."""
     from ..flow_image_keep import rollback
     from ..flow_image_open import Place, folder_of, opened
-    from ..flow_open import Choice
+    from ..flow_open import Choice, operator
     from ..report_image import kept_view
 
     reference = folder_of(images, name).recipe.reference
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
     with opened(Place(images), choice, screen.tell, hosts=True) as yard:
-        done = rollback(yard.engines, reference, to=to, check=check, listen=screen.tell)
+        done = rollback(
+            yard.engines, reference,
+            to=to, check=check, operator=operator(), listen=screen.tell,
+        )  # fmt: skip
     screen.show(kept_view(((k.host, k.identity, k.was, k.names) for k in done), "from"))
     screen.emit({"schema": "bringup.image-rollback/1", "image": name, "hosts": done})
     return _errors(screen, [kept.error for kept in done])
@@ -174,7 +177,7 @@ def image_prune(
     """Remove old images of one name from hosts; the current one and other names stay."""
     from ..flow_image_keep import prune
     from ..flow_image_open import Place, folder_of, opened
-    from ..flow_open import Choice
+    from ..flow_open import Choice, operator
     from ..flow_ship import STAGE
     from ..report_image import kept_view
 
@@ -182,8 +185,9 @@ def image_prune(
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
     with opened(Place(images), choice, screen.tell, hosts=True) as yard:
         done = prune(
-            yard.engines, reference, keep=keep, stage=STAGE, check=check, listen=screen.tell
-        )
+            yard.engines, reference,
+            keep=keep, stage=STAGE, check=check, operator=operator(), listen=screen.tell,
+        )  # fmt: skip
     screen.show(kept_view(((k.host, k.identity, "", k.names) for k in done), "removed"))
     screen.emit({"schema": "bringup.image-prune/1", "image": name, "hosts": done})
     return _errors(screen, [kept.error for kept in done])

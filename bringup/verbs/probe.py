@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..core.errors import Exit
+from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
 from ..report_screen import Screen
 from .common import (
@@ -80,7 +80,10 @@ def probe_capture(
     known_hosts: KnownHosts = "",
     accept_new: AcceptNew = False,
 ) -> Exit:
-    """Keep hosts' raw answers with identifiers masked, to share and to judge offline."""
+    """Keep hosts' raw answers with identifiers masked, to share and to judge offline.
+
+    A host that gives no answer is named, and the others are kept.
+    """
     from pathlib import Path
 
     from ..flow_open import Choice, opened
@@ -88,11 +91,13 @@ def probe_capture(
 
     choice = Choice(inventory, host, group, "", (), known_hosts, accept_new, state)
     with opened(choice, screen.tell) as (tools, order):
-        files = capture(tools, order, Path(into), about=about)
-    for file in files:
+        done = capture(tools, order, Path(into), about=about)
+    for file in done.files:
         screen.show(f"wrote {file}; judge it anywhere with: bringup probe --from {file}")
-    screen.emit({"schema": "bringup.capture/1", "files": files})
-    return Exit.DONE
+    for error in done.errors:
+        screen.fail(error)
+    screen.emit({"schema": "bringup.capture/1", "files": done.files})
+    return gravest([error.code for error in done.errors])
 
 
 def probe_pair(

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from .conftest import Lab, tree_digest
 
@@ -110,3 +111,17 @@ def test_a_terminal_that_knows_no_arrows_gets_the_rest(
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     text = lab.run("probe", "--host", "b300-04")
     assert "ready     b300-04" in text.stdout, text.stderr
+
+
+def test_a_host_that_gives_no_answer_keeps_no_other_from_being_captured(
+    lab: Lab, tmp_path: Path
+) -> None:
+    file = lab.inventory / "hosts.yml"
+    hosts = yaml.safe_load(file.read_text())
+    hosts["hosts"]["b200-01"]["host_key"] = f"SHA256:{'A' * 43}"
+    file.write_text(yaml.safe_dump(hosts))
+    wanted = ("--host", "b200-01", "--host", "b300-04")
+    done = lab.run("probe.capture", *wanted, "--into", str(tmp_path))
+    assert done.returncode == 3
+    assert "cannot trust b200-01" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["b300-04.txt"]

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -109,27 +108,45 @@ def test_a_saved_plan_is_applied_while_nothing_moved(lab: Lab, tmp_path: Path) -
     assert len(lab.scripts()) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("after_s", [0.4, 0.6, 0.7, 0.8, 0.9, 1.1])
-def test_killing_the_controller_leaves_old_or_new_and_the_next_run_completes(
-    lab: Lab, after_s: float
-) -> None:
+def under_way(lab: Lab, stage: str, *, is_end: bool) -> subprocess.Popen[str]:
+    """Begin to provision the pair; return when its first event of a stage has been told."""
+    process = subprocess.Popen(
+        lab.words("provision", *PAIR, "--json"),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in iter(process.stdout.readline, ""):
+        event = json.loads(line)
+        if (event.get("stage"), event.get("is_end")) == (stage, is_end):
+            return process
+    raise AssertionError(f"provision ended with {process.wait()} before {stage}")
+
+
+def spoiled(lab: Lab) -> dict[str, bytes]:
+    """Provision the pair and spoil its scripts; return them as they are to be again."""
     lab.run("provision", *PAIR)
     new = lab.scripts()
-    old = dict.fromkeys(new, b"old\n")
     for host in ("b300-04", "b300-07"):
         (path,) = lab.root(host).rglob("serve_*.sh")
         path.write_bytes(b"old\n")
-    process = subprocess.Popen(
-        lab.words("provision", *PAIR),
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(after_s)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert all(content in (old[name], new[name]) for name, content in lab.scripts().items())
+    return new
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("stage", "is_end"),
+    [("probe", False), ("observe", False), ("apply", False), ("apply", True)],
+)
+def test_killing_the_controller_leaves_old_or_new_and_the_next_run_completes(
+    lab: Lab, stage: str, is_end: bool
+) -> None:
+    new = spoiled(lab)
+    with under_way(lab, stage, is_end=is_end) as process:
+        process.send_signal(signal.SIGKILL)
+    assert all(content in (b"old\n", new[name]) for name, content in lab.scripts().items())
     done = lab.run("provision", *PAIR)
     assert done.returncode == 0, done.stdout + done.stderr
     assert lab.scripts() == new
@@ -137,23 +154,16 @@ def test_killing_the_controller_leaves_old_or_new_and_the_next_run_completes(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after_s", [0.5, 0.7, 0.9])
+@pytest.mark.parametrize(("stage", "is_end"), [("probe", False), ("apply", False)])
 def test_killing_the_server_leaves_old_or_new_and_the_next_run_completes(
-    lab: Lab, after_s: float
+    lab: Lab, stage: str, is_end: bool
 ) -> None:
-    lab.run("provision", *PAIR)
-    new = lab.scripts()
-    for host in ("b300-04", "b300-07"):
-        (path,) = lab.root(host).rglob("serve_*.sh")
-        path.write_bytes(b"old\n")
-    process = subprocess.Popen(
-        lab.words("provision", *PAIR), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    time.sleep(after_s)
-    pid = server_pid(lab.folder)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    new = spoiled(lab)
+    with under_way(lab, stage, is_end=is_end) as process:
+        pid = server_pid(lab.folder)
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=60)
     assert process.returncode in (0, 1, 3)
     assert all(content in (b"old\n", new[name]) for name, content in lab.scripts().items())
     up(lab.folder)
