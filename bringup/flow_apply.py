@@ -90,6 +90,8 @@ def apply(tools: Tools, host: Host, plan: Plan) -> tuple[Receipt, str, ToolError
         for batch in batches(plan.changes):
             receipt = _begun(record, batch, receipt)
             receipt, error = _batch(tools, remote, host, batch, receipt)
+            if error and len(batch) > 1 and not isinstance(error, Unreachable):
+                receipt, error = _one_by_one(tools, remote, host, batch, receipt)
             if error:
                 break
         receipt = replace(receipt, ended=tools.moment())
@@ -131,6 +133,23 @@ def _batch(
     ids = {planned.step.id for planned in batch}
     spent = time.monotonic() - began
     return receipts.mark(receipt, ids, outcome, seconds=spent, tail=tail), error
+
+
+def _one_by_one(
+    tools: Tools, remote: Remote, host: Host, batch: tuple[Planned, ...], receipt: Receipt
+) -> tuple[Receipt, ToolError | None]:
+    """Go on singly after a trip that failed: one bad file must not be blamed on its neighbours."""
+    seen = observe(tools, remote, host, [planned.step for planned in batch])
+    left = [planned for planned in batch if seen[planned.step.id].state is not State.SAME]
+    written = {planned.step.id for planned in batch} - {planned.step.id for planned in left}
+    receipt = receipts.mark(receipt, written, Outcome.CHANGED, seconds=0.0)
+    waiting = {planned.step.id for planned in left}
+    receipt = receipts.mark(receipt, waiting, Outcome.NOT_REACHED, seconds=0.0)
+    for planned in left:
+        receipt, error = _batch(tools, remote, host, (planned,), receipt)
+        if error:
+            return receipt, error
+    return receipt, None
 
 
 def _attempt(tools: Tools, remote: Remote, host: Host, steps: list[Step]) -> ToolError | None:

@@ -14,7 +14,7 @@ from bringup.core.host import Host, Login
 from bringup.core.plan import Plan, plan_steps
 from bringup.core.receipt import SCHEMA
 from bringup.core.remote import Looking, Result, Traffic
-from bringup.core.steps import Run, Write
+from bringup.core.steps import Run, Step, Write
 from bringup.edge.local import LocalRemote
 from bringup.edge.render import Renderer
 from bringup.edge.store import Store, load_document
@@ -55,9 +55,10 @@ class Desk:
     remote: CutRemote
     tools: Tools
 
-    def plan(self) -> Plan:
-        seen = observe(self.tools, Looking(self.remote), self.host, (STEP,))
-        return Plan(self.host.name, "", "", "", (), (), plan_steps((STEP,), seen))
+    def plan(self, *steps: Step) -> Plan:
+        wanted = steps or (STEP,)
+        seen = observe(self.tools, Looking(self.remote), self.host, wanted)
+        return Plan(self.host.name, "", "", "", (), (), plan_steps(wanted, seen))
 
     def outcomes(self) -> list[str]:
         (path,) = self.tools.store.receipts(self.host.name)
@@ -150,3 +151,13 @@ def test_a_failed_run_stands_in_the_log_of_the_host(desk: Desk) -> None:
     _, _, error = apply(desk.tools, desk.host, plan)
     assert error is not None
     assert "1 failed" in (Path(desk.host.root) / "var/log/bringup.log").read_text()
+
+
+def test_one_file_that_cannot_be_written_is_not_blamed_on_its_neighbours(desk: Desk) -> None:
+    steps = [text_file(f"/etc/{name}/wanted.conf", "x\n") for name in ("one", "two", "three")]
+    plan = desk.plan(*steps)
+    (Path(desk.host.root) / "etc/two/wanted.conf").mkdir(parents=True)
+    receipt, _, error = apply(desk.tools, desk.host, plan)
+    assert error is not None
+    assert "/etc/two/wanted.conf" in error.message
+    assert [done.outcome.value for done in receipt.steps] == ["changed", "failed", "not reached"]
