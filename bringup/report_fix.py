@@ -12,6 +12,7 @@ from rich.text import Text
 from .core.fixes import Fix
 from .core.outcome import Ended
 from .core.receipt import Outcome, Receipt
+from .core.rules import Finding
 from .report import receipt_view
 
 
@@ -27,6 +28,10 @@ def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
         if round_.receipt is not None:
             yield receipt_view(_told(round_.receipt))
             yield Text(f"  receipt      {round_.record}", "dim")
+    for finding in ended.lifted:
+        away = ", ".join(f"{knob} {value}" for knob, value in finding.decide.items())
+        line = Text(f"  ↑  {finding.id}  ", "green").append(lifted_words(finding))
+        yield line.append(f"  (no more: {away})", "dim")
     for fix in ended.fixes:
         if fix.is_taken and (check or not ended.rounds):
             yield _line("+" if check else "=", fix, fix.cost)
@@ -49,6 +54,11 @@ def _line(mark: str, fix: Fix, note: str) -> RenderableType:
     title = fix.title or fix.finding.title
     line = Text(f"  {mark:<3}{fix.finding.id}  {title}")
     return line.append(f"  ({note})" if note else "", "dim")
+
+
+def lifted_words(finding: Finding) -> str:
+    """Return how it is told that a fallback is no longer needed."""
+    return finding.lifted or f"no longer needed: {finding.title}"
 
 
 def fix_document(fix: Fix) -> dict[str, Any]:

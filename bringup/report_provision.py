@@ -24,7 +24,7 @@ from .core.receipt import document as receipt_document
 from .core.rules import Verdict
 from .edge.names import fold
 from .report import COLOR, plan_view, receipt_view
-from .report_fix import fix_document
+from .report_fix import fix_document, lifted_words
 from .report_probe import findings_view
 
 MOST_VALUES = 3
@@ -162,7 +162,12 @@ def _fixes(ended: Ended) -> dict[str, Any]:
     if not ended.fixes and not ended.rounds:
         return {}
     rounds = [receipt_document(one.receipt) for one in ended.rounds if one.receipt]
-    return {"fixes": [fix_document(fix) for fix in ended.fixes], "fix_receipts": rounds}
+    lifted = [
+        {"finding": one.id, "words": lifted_words(one), "no_more": dict(one.decide)}
+        for one in ended.lifted
+    ]
+    fixes = [fix_document(fix) for fix in ended.fixes]
+    return {"fixes": fixes, "fix_receipts": rounds, "lifted": lifted}
 
 
 def by_outcome(ended: Iterable[Ended], *, check: bool) -> Mapping[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from .errors import Exit, ToolError
 from .fixes import Fix
 from .plan import Plan
 from .receipt import Receipt
+from .rules import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,15 @@ class Ended:
     error: ToolError | None = None
     fixes: tuple[Fix, ...] = ()  # what was fixed, would be, or is left to a person
     rounds: tuple[Ended, ...] = ()  # what fixing did, before facts were read again
+
+    @property
+    def lifted(self) -> tuple[Finding, ...]:
+        """Return the fallbacks that fixing made needless, as they were found before it."""
+        first = self.rounds[0].plan if self.rounds else None
+        if first is None or self.plan is None:
+            return ()
+        needed = {finding.id for finding in self.plan.findings if finding.decide}
+        return tuple(f for f in first.findings if f.decide and f.id not in needed)
 
     @property
     def code(self) -> Exit:

@@ -102,6 +102,7 @@ class Row(Generic[W]):
     remedy: str = ""
     levels: Mapping[Status, Level] = field(default_factory=dict)
     follow_up: str = ""  # what would lift the fallback again
+    lifted: str = ""  # how it is told that the fallback is no longer needed
 
 
 MEANING: Mapping[Status, Level] = {
@@ -128,6 +129,7 @@ class Finding:
     source: str
     decide: Mapping[str, Scalar] = field(default_factory=dict)
     follow_up: str = ""
+    lifted: str = ""
 
 
 def judge(rows: Iterable[Row[W]], world: W, *, host: str = "") -> tuple[Finding, ...]:
@@ -143,7 +145,7 @@ def _finding(row: Row[W], seen: Seen | None, host: str) -> Finding | None:
     remedy = "" if level is Level.OK else seen.remedy or row.remedy
     return Finding(
         row.id, row.title, seen.status, level, host, seen.evidence, row.reason, remedy, row.source,
-        seen.decide, row.follow_up,
+        seen.decide, row.follow_up, row.lifted,
     )  # fmt: skip
 
 

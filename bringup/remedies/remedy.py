@@ -30,7 +30,8 @@ class Remedy:
 
     `unless` says why it must not be done now, "" where it may. `touches_units`: systemd reads its
     units anew on the way, which takes GPUs from containers that CTR-05 names. `on_note`: done for a
-    mere note too. Lower `order` comes first.
+    mere note too. Lower `order` comes first. `told_as` are findings that tell the same fact of what
+    is to run on the host (`decide.TOLD_BY`).
     """
 
     finding: str
@@ -43,6 +44,11 @@ class Remedy:
     touches_units: bool = False
     on_note: bool = True
     only_named: str = ""
+    told_as: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.finding, *self.told_as)
 
 
 def manager_of(world: World) -> str:
@@ -59,13 +65,22 @@ def fixes_for(
     What nobody could look at is never fixed. A finding without a remedy here, and one whose remedy
     is withheld, comes with the commands for a person.
     """
-    rows = {row.finding: row for row in table}
-    open_ = {f.id: f for f in findings if _is_open(f) and (not choice.only or f.id in choice.only)}
+    rows = {name: row for row in table for name in row.names}
+    open_ = {f.id: f for f in findings if _is_open(f) and _is_wanted(f, rows.get(f.id), choice)}
     reloads = open_.get("CTR-05") or next((f for f in findings if f.id == "CTR-05"), None)
     found = [_fix(rows.get(id_), finding, world, choice, reloads) for id_, finding in open_.items()]
     order = {id_: row.order for id_, row in rows.items()}
     kept = [fix for fix in found if fix is not None]
     return tuple(sorted(kept, key=lambda fix: order.get(fix.finding.id, 100)))
+
+
+def _is_wanted(finding: Finding, row: Remedy | None, choice: Choice) -> bool:
+    return not choice.only or _is_named(finding, row, choice)
+
+
+def _is_named(finding: Finding, row: Remedy | None, choice: Choice) -> bool:
+    names = (finding.id, row.finding) if row else (finding.id,)
+    return any(name in choice.only for name in names)
 
 
 def _is_open(finding: Finding) -> bool:
@@ -75,7 +90,7 @@ def _is_open(finding: Finding) -> bool:
 def _fix(
     row: Remedy | None, finding: Finding, world: World, choice: Choice, reloads: Finding | None
 ) -> Fix | None:
-    is_named = finding.id in choice.only
+    is_named = _is_named(finding, row, choice)
     commands = (finding.remedy,) if finding.remedy else ()
     if row is None or (finding.level is Level.NOTE and not is_named and not row.on_note):
         is_note = finding.level is Level.NOTE and not is_named

@@ -25,10 +25,11 @@ from .sources import packages
 
 LINES = (
     "*    -  memlock  unlimited",
-    "*    -  nofile   1048576",
+    "*    -  nofile   524288",
     "root -  memlock  unlimited",
-    "root -  nofile   1048576",
+    "root -  nofile   524288",
 )
+"""Half of what the kernel allows by default: more than fs.nr_open would lock every login out."""
 
 
 def _login(world: World) -> tuple[Step, ...]:

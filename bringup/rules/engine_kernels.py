@@ -109,6 +109,7 @@ def _not_told(nvcc: Unknown) -> Seen:
     return unknown(nvcc.why, "no Triton fallback is chosen on an unknown")
 
 
+BACK = "nvcc installed: FlashInfer again"
 AGAIN = "once nvcc is there, the next run chooses FlashInfer again by itself"
 
 ROWS: tuple[Row[World], ...] = (
@@ -121,6 +122,7 @@ ROWS: tuple[Row[World], ...] = (
         remedy=LOOK_INSIDE,
         source=NO_NVCC,
         follow_up=AGAIN,
+        lifted=BACK,
     ),
     Row(
         id="sglang-without-nvcc",
@@ -131,6 +133,7 @@ ROWS: tuple[Row[World], ...] = (
         remedy=LOOK_INSIDE,
         source=NO_NVCC,
         follow_up=AGAIN,
+        lifted=BACK,
     ),
     Row(
         id="kimi-k3-needs-nvcc",

@@ -41,8 +41,9 @@ nvidia=; json=
 if grep -qs nvidia "$config"; then nvidia=nvidia json=',"nvidia":{"path":"x"}'; fi
 systemctl -q is-active docker || { echo 'Cannot connect to the Docker daemon' >&2; exit 1; }
 case "$*" in
-info*"json ."*) printf '{"ServerVersion":"28.0.0","Runtimes":{"runc":{"path":"runc"}%s},' "$json"
-  echo '"DockerRootDir":"/var/lib","LoggingDriver":"json-file","CgroupDriver":"cgroupfs"}' ;;
+info*"json ."*) read -r groups 2>/dev/null </run/docker.cgroups || groups=cgroupfs
+  printf '{"ServerVersion":"28.0.0","Runtimes":{"runc":{"path":"runc"}%s},' "$json"
+  echo '"DockerRootDir":"/var/lib","LoggingDriver":"json-file","CgroupDriver":"'"$groups"'"}' ;;
 info*Runtimes*) echo "runc $nvidia" ;;
 info*DockerRootDir*) echo /var/lib ;;
 image*) echo 'Error: No such image' >&2; exit 1 ;;
@@ -96,5 +97,6 @@ for p in docker.io docker-ce podman containerd runc rdma-core ibverbs-providers 
 done
 [ -z "$gone" ] || apt-get -q -y purge $gone >/dev/null 2>&1
 rm -rf /usr/bin/docker /usr/local/bin/docker /usr/sbin/dockerd /usr/bin/podman /etc/docker \
-  /etc/systemd/system/docker* /lib/systemd/system/docker* /var/lib/docker
+  /etc/systemd/system/docker* /lib/systemd/system/docker* /var/lib/docker \
+  /usr/local/bin/nvcc /usr/bin/nvcc /usr/local/cuda*
 """

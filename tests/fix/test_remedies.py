@@ -9,6 +9,7 @@ import pytest
 from bringup.core.fixes import Choice, Fix, Risk
 from bringup.core.reading import Absent, Known, Unknown
 from bringup.core.rules import World, judge
+from bringup.decide import TOLD_BY
 from bringup.probes.access import Access
 from bringup.probes.container import ContainerEngine, ContainerToolkit, DaemonConfig
 from bringup.probes.containers import Container, Containers
@@ -48,6 +49,12 @@ def ids(fix: Fix) -> list[str]:
 
 def test_every_remedy_names_a_check() -> None:
     assert {row.finding for row in REMEDIES} <= {row.id for row in CHECKS}
+
+
+def test_a_remedy_hears_of_the_rules_that_tell_its_finding_where_something_is_to_run() -> None:
+    told_as = {row.finding: row.told_as for row in REMEDIES}
+    hidden = {check: rules for check, rules in TOLD_BY.items() if check in told_as}
+    assert {check: told_as[check] for check in hidden} == hidden
 
 
 @pytest.mark.parametrize(
