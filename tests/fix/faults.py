@@ -161,6 +161,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
 )  # fmt: skip
 
+ELSEWHERE = {"OS-04": "test_memory.py"}
+"""Remedies of what a whole machine shares, such as huge pages, and the tests of their steps."""
+
 SCONTROL = r"""#!/bin/sh
 f=/run/reservations
 case "$*" in

@@ -19,7 +19,7 @@ from bringup.flow_types import Order
 from bringup.remedies.table import HOLD, REMEDIES
 
 from ..fleet.yard import FleetHost, Yard
-from .faults import FAULTS, SCONTROL, Fault
+from .faults import ELSEWHERE, FAULTS, SCONTROL, Fault
 from .hardware import clothe, driver_only
 from .test_driver_only import MODEL
 from .test_provision_fix import Desk, desk_for
@@ -28,7 +28,13 @@ pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 
 def test_every_remedy_has_a_fault() -> None:
-    assert {row.finding for row in REMEDIES} == {fault.finding for fault in FAULTS}
+    proven = {fault.finding for fault in FAULTS} | set(ELSEWHERE)
+    assert {row.finding for row in REMEDIES} == proven
+
+
+@pytest.mark.parametrize(("finding", "file"), ELSEWHERE.items())
+def test_a_remedy_proven_elsewhere_is_named_there(finding: str, file: str) -> None:
+    assert finding in Path(__file__).with_name(file).read_text()
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +69,13 @@ class Bench:
         return ended
 
 
-def finding(ended: Ended, id_: str) -> Finding:
+def found(ended: Ended, id_: str) -> Finding:
     assert ended.plan is not None, ended.error
     return next(f for f in ended.plan.findings if f.id == id_)
 
 
-def told(found: Finding) -> str:
-    return f"{found.status.value}: {' '.join(found.evidence)}"
+def told(finding: Finding) -> str:
+    return f"{finding.status.value}: {' '.join(finding.evidence)}"
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.finding}: {fault.about}")
@@ -82,14 +88,14 @@ def test_a_remedy_ends_its_fault_and_then_has_nothing_to_do(
 
     planned = bench.provision(fault.finding, check=True)
     id_ = fault.told_as or fault.finding
-    seen = finding(planned, id_)
+    seen = found(planned, id_)
     assert seen.status.value == fault.before, told(seen)
     assert [fix.withheld for fix in planned.fixes if fix.finding.id == id_] == [""]
 
     fixed = bench.provision(fault.finding)
     assert fixed.error is None, fixed.error
     assert fixed.rounds, "the first plan has changes"
-    now = finding(fixed, fault.finding)
+    now = found(fixed, fault.finding)
     if fault.after == "pass or note":
         assert now.status is Status.PASS or now.level is Level.NOTE, told(now)
     else:
@@ -131,7 +137,7 @@ def test_the_drivers_packages_are_held_beside_a_fix_and_then_nothing_is_left(
     bench = Bench(desk_for(tmp_path, gpu_host, yard, gpu_count=8, kind="b300"))
     gpu_host.exec("sh", "-c", f"{fault.script}; apt-mark unhold nvidia-driver-580-open")
     fixed = bench.provision("FAB-03", HOLD)
-    assert finding(fixed, "FAB-03").status is Status.PASS
+    assert found(fixed, "FAB-03").status is Status.PASS
     held = set(gpu_host.text("apt-mark", "showhold").split())
     assert held >= {"nvidia-driver-580-open", "libnvidia-compute-580", "nvidia-fabricmanager"}
     assert bench.provision("FAB-03", HOLD).rounds == ()
