@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from .core.errors import Blocked
 from .core.event import Event, Listen, ignore
@@ -12,7 +12,9 @@ from .core.rules import Finding, Level, judge
 from .edge.engine import Engine
 from .edge.image_file import ImageFolder
 from .edge.pip import Index, target_of
+from .edge.pool import side_by_side
 from .image.checks import ROWS, Bench
+from .image.pins import Pin, Release, Resolution
 from .image.recipe import same_repository
 
 Flags = Mapping[str, Reading[tuple[str, ...]]]
@@ -40,16 +42,26 @@ def check(
         **(recipe.base_packages or {}),
     }
     full = [pin for pin in recipe.packages if pin.name not in recipe.no_deps]
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        releases = {p: pool.submit(index.release, p, target) for p in recipe.packages}
-        resolution = pool.submit(index.resolve, full, target, held)
-        bench = Bench(
-            recipe,
-            {pin: answer.result() for pin, answer in releases.items()},
-            resolution.result(),
-            flags or {},
-            digest_of_tag(engine, recipe.base.reference) if engine else "",
-        )
+    releases: dict[Pin, Reading[Release]] = {}
+    resolution: list[Reading[Resolution]] = []
+
+    def release(pin: Pin) -> None:
+        releases[pin] = index.release(pin, target)
+
+    def resolve() -> None:
+        resolution.append(index.resolve(full, target, held))
+
+    asks: tuple[Callable[[], None], ...] = (
+        resolve, *(partial(release, pin) for pin in recipe.packages),
+    )  # fmt: skip
+    side_by_side(asks, lambda ask: ask(), limit=4)
+    bench = Bench(
+        recipe,
+        {pin: releases[pin] for pin in recipe.packages},
+        resolution[0],
+        flags or {},
+        digest_of_tag(engine, recipe.base.reference) if engine else "",
+    )
     return judge(ROWS, bench)
 
 

@@ -137,8 +137,9 @@ def plan_sync(tools: Tools, wish: Wish) -> SyncPlan:
     folder = folders[source.name]
     refuse_faults(source, folder)
     files, left_out = wanted(folder, every=wish.every)
-    targets = [place for place in wish.targets if place.name in folders]
-    sums, have = _sums(tools, wish, source, files, folders)
+    sums, have, unread = _sums(tools, wish, source, files, folders)
+    errors |= unread
+    targets = [place for place in wish.targets if place.name not in errors]
     way = way_of(wish)
     plans: dict[str, HostPlan] = {}
     for place in targets:
@@ -226,26 +227,31 @@ def _sums(
     source: Place,
     files: tuple[File, ...],
     folders: Mapping[str, Folder],
-) -> tuple[Mapping[str, str], Mapping[str, Mapping[str, str]]]:
-    """Return the SHA-256 that files are to have, and those that targets' files have, by place."""
+) -> tuple[Mapping[str, str], Mapping[str, Mapping[str, str]], Mapping[str, ToolError]]:
+    """Return the SHA-256 that files are to have, those that targets' files have, by place, and
+    what kept targets from being read. Raises CommandFailed where the source cannot be.
+    """
     if not wish.hashes:
-        return {}, {}
+        return {}, {}, {}
     known = {f.name: wish.sums.get(f.name) or f.sum or f.told for f in files}
     lacking = [f for f in files if not known[f.name]]
     known |= sums_of(source.remote, source.path, lacking, tools.listen)
     have: dict[str, Mapping[str, str]] = {}
+    unread: dict[str, ToolError] = {}
 
-    def one(number: int) -> Mapping[str, str]:
-        place = wish.targets[number]
-        there = folders.get(place.name, Folder(place.path))
-        same = [f for f in files if _same_size(f, there)]
+    def one(place: Place) -> Mapping[str, str]:
+        same = [f for f in files if _same_size(f, folders[place.name])]
         return sums_of(place.remote, place.path, same, tools.listen)
 
-    for outcome in each(range(len(wish.targets)), one, limit=tools.limit):
-        if outcome.error is not None:
+    places = {place.name: place for place in wish.targets if place.name in folders}
+    for outcome in each(places.values(), one, limit=tools.limit):
+        if isinstance(outcome.error, ToolError):
+            unread[outcome.item.name] = outcome.error.at(host=outcome.item.host.name)
+        elif outcome.error is not None:
             raise outcome.error
-        have[wish.targets[outcome.item].name] = outcome.value or {}
-    return {name: sum_ for name, sum_ in known.items() if sum_}, have
+        else:
+            have[outcome.item.name] = outcome.value or {}
+    return {name: sum_ for name, sum_ in known.items() if sum_}, have, unread
 
 
 def _same_size(file: File, folder: Folder) -> bool:

@@ -119,3 +119,8 @@ def test_module_imports_only_what_its_layer_may(path: Path) -> None:
 )
 def test_pure_rooms_import_nothing_that_acts(path: Path) -> None:
     assert not {name.split(".")[0] for name in imports(path)} & IMPURE
+
+
+def test_nothing_joins_its_threads_before_ctrl_c_ends_it() -> None:
+    """`concurrent.futures` waits for every thread, also at exit; edge.pool waits for none."""
+    assert not [path for path in MODULES if "concurrent.futures" in imports(path)]

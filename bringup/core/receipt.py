@@ -48,10 +48,6 @@ class Receipt:
     steps: tuple[Done, ...]
 
     @property
-    def has_failed(self) -> bool:
-        return any(done.outcome is Outcome.FAILED for done in self.steps)
-
-    @property
     def counts(self) -> dict[str, int]:
         """How many steps ended in each way; ways that none ended in are left out."""
         ends = [done.outcome for done in self.steps]

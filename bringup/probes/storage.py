@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..core.facts import Probe
-from ..core.reading import Absent, Known, Reading, Unknown
+from ..core.reading import Known, Reading, Unknown
 from ..core.script import Section
 from ..core.words import HostPath, quote
 from .text import answered, rows, space, whole
@@ -209,12 +209,6 @@ def _array(name: str, body: str) -> Array:
         int(counts[2]) if counts else None,
         doing[1] if doing else "",
     )
-
-
-def absent_folder(text: str) -> Absent | None:
-    """Return absent where ``ls`` says that a folder does not exist, else None."""
-    line = next((line for line in text.splitlines() if "No such file or directory" in line), "")
-    return Absent(line.strip()) if line else None
 
 
 PROBES = (

@@ -198,11 +198,6 @@ def unexplained(found: Iterable[Match], lines: Iterable[str]) -> tuple[str, ...]
 _TELLING = re.compile(r"error|fatal|cannot|fail|exception|denied|refused|killed", re.IGNORECASE)
 
 
-def of_check(failures: Iterable[Failure], id_: str) -> tuple[Failure, ...]:
-    """Return the rows that a check or rule of this id looks at before a start."""
-    return tuple(failure for failure in failures if id_ in failure.checks)
-
-
 def addressed(text: str, names: Mapping[str, str]) -> str:
     """Return a command with words such as HOST, IMAGE or CONTAINER replaced, where known."""
     return re.sub(r"\b[A-Z][A-Z_]{2,}\b", lambda word: names.get(word[0]) or word[0], text)

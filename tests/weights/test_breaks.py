@@ -172,6 +172,19 @@ def test_hashes_find_what_nothing_else_shows_and_fetch_it_alone(
     assert sums(other) == sums(source)
 
 
+def test_a_target_that_cannot_be_read_whole_stops_itself_alone(
+    fleet: MakeFleet, yard: Yard, tmp_path: Path
+) -> None:
+    source, bad, other = source_of(fleet, 3, tmp_path)
+    put(bad, tmp_path / "K3")
+    bad.exec("sh", "-c", "rm -f /usr/bin/sha256sum /bin/sha256sum")
+    with hall(yard, [source, bad, other], tmp_path) as one:
+        plan, done = one.sync(source, [bad, other], hashes=True)
+    assert "cannot sum" in plan.errors[bad.name].message
+    assert done[other.name].error is None
+    assert sums(other) == sums(source)
+
+
 def test_a_second_look_costs_one_connection_and_one_command(
     fleet: MakeFleet, yard: Yard, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...core.reading import Absent, Known, Reading, Unknown
+from ...core.reading import Known, Reading, Unknown
 from ..hca import GpuSlot, InfiniBand, Sighting, shown
 from ..hca_purpose import classified
 from ..text import decimal, unescaped, whole
@@ -136,19 +136,6 @@ def _from_ls(line: str) -> Sighting | None:
     return Sighting(device, bus_id=path.group(1).lower(), path=path.group(0))
 
 
-def from_vpd(text: str, seen: Iterable[str] = ()) -> tuple[Sighting, ...]:
-    """Read ``grep -a -l SW_MNG /sys/class/infiniband/*/device/vpd``: the files that say it.
-
-    The devices of `seen` that are not listed surely do not say it.
-    """
-    listed = re.findall(r"/infiniband/([^/\s]+)/device/vpd", text)
-    others = (name for name in seen if name not in listed)
-    return (
-        *(Sighting(name, switch_management=True) for name in listed),
-        *(Sighting(name, switch_management=False) for name in others),
-    )
-
-
 def models(text: str) -> dict[str, str]:
     """Read ``lspci -D``: the description of each device by full PCI address."""
     return {
@@ -216,10 +203,3 @@ def infiniband(
         return Unknown("no RDMA device was named")
     ib = classified(devices, slots, levels or None)
     return Known(ib, shown(ib.devices))
-
-
-def absent_by(text: str) -> Reading[InfiniBand] | None:
-    """Return absent where a tool says in words that there is no device, else None."""
-    said = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    no_folder = "/sys/class/infiniband" in said and "No such file or directory" in said
-    return Absent(said) if said == "No IB devices found" or no_folder else None
