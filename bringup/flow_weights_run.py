@@ -87,7 +87,7 @@ def _copier(tools: Tools, plan: SyncPlan, places: dict[str, Place]) -> Iterator[
             whole = [p for n, p in places.items() if not plan.plans[n].is_change]
             every = {p.host.name: p for p in (plan.source, *whole[:HELPERS])}
             for place in every.values():
-                tools.listen(Event(place.host.name, "serve", place.path))
+                tools.listen(Event(place.host.name, "serve", place.path, is_end=True))
                 station = open_station(
                     place.host, place.remote, keys, place.path, plan.files, serves=True,
                     port=terms.port,

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from .core.event import Event
 from .edge.names import fold
 from .weights.compare import Fault
 from .weights.folder import Folder
@@ -85,6 +86,25 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
+BOARD = 24
+"""Most hosts that a live view shows; those that are done go first where there are more."""
+
+
+def board_view(latest: Mapping[str, Event]) -> RenderableType:
+    """Return how far each host has come, a line each."""
+    busy = sorted(latest.items(), key=lambda item: item[1].is_end)
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right")
+    grid.add_column(no_wrap=True, overflow="ellipsis")
+    for host, event in sorted(busy[:BOARD]):
+        share = "" if event.share is None else f"{event.share:.0%}"
+        text = event.text if event.stage == "copy" else "looking again"
+        grid.add_row(host, share, text)
+    left = len(busy) - BOARD
+    return Group(grid, Text(f"and {left} more", "dim")) if left > 0 else grid
+
+
 def plan_document(row: HostPlan, *, source: str, seconds: float) -> dict[str, Any]:
     """Return one host's plan."""
     return {
@@ -122,7 +142,9 @@ def copied_view(lines: Iterable[Line]) -> RenderableType:
     grid = _grid()
     for line in lines:
         rate = line.sent / max(0.001, line.seconds)
-        by = ", ".join(f"{size(count)} from {name}" for name, count in sorted(line.by.items()))
+        most = sorted(line.by.items(), key=lambda item: (-item[1], item[0]))
+        by = ", ".join(f"{size(count)} from {name}" for name, count in most[:SHOWN])
+        by += f" and {len(most) - SHOWN} others" if len(most) > SHOWN else ""
         grid.add_row(
             Text("copied", "green"),
             f"{line.host}:{line.path}  {line.files} files, {size(line.sent)} in "

@@ -11,6 +11,7 @@ from ..report_screen import Screen
 from .common import AcceptNew, Folder, Hosts, KnownHosts
 
 if TYPE_CHECKING:
+    from ..core.event import Event, Listen
     from ..flow_weights import SyncPlan
     from ..flow_weights_run import Copied
     from ..weights.plan import HostPlan
@@ -63,7 +64,7 @@ def weights_sync(
         streams=streams, at_once=at_once, way=way, port=port, draft=draft, every=every,
         replace=replace,
     )  # fmt: skip
-    with opened(choice, screen.tell, needed=True) as (known, tools):
+    with opened(choice, _live(screen), needed=True) as (known, tools):
         plan = plan_sync(tools, wish_of(asked, known, tools))
         _show(screen, plan)
         done = {} if check else copy(tools, plan)
@@ -108,6 +109,21 @@ def weights_check(
     return gravest([row.code for row in rows])
 
 
+def _live(screen: Screen) -> Listen:
+    """Return what shows progress: a line a host on a terminal, lines as they come elsewhere."""
+    from ..report_weights import board_view
+
+    latest: dict[str, Event] = {}
+
+    def listen(event: Event) -> None:
+        if event.stage in ("copy", "verify"):
+            latest[event.host] = event
+            screen.watch(board_view(latest))
+        screen.tell(event)
+
+    return listen
+
+
 def _show(screen: Screen, plan: SyncPlan) -> None:
     from ..report_weights import plan_document, plan_view
 
@@ -146,7 +162,9 @@ def _ended(screen: Screen, plan: SyncPlan, done: Mapping[str, Copied]) -> Exit:
 
 
 def _refused(host: str, row: HostPlan) -> Blocked:
-    mixed = bool(row.difference.refusal)
+    from ..weights.folder import Seat
+
+    mixed = bool(row.difference.refusal) and row.folder.seat is Seat.FOLDER
     remedy = (
         f"move it away (mv {row.path} {row.path}.old) or name another folder; --replace writes"
         " over what differs"

@@ -34,7 +34,9 @@ def faults_of(folder: Folder) -> tuple[Fault, ...]:
         return (Fault(folder.index, "names no weight file"),)
     lost = [Fault(name, "is missing") for name in folder.shards if name not in folder.files]
     if not lost and not folder.weights:
-        return (Fault("", f"{folder.path} holds no weights"),)
+        below = next((name for name, file in folder.files.items() if file.is_weight), "")
+        hint = f"; there is {below} below it" if below else ""
+        return (Fault("", f"{folder.path} holds no weights{hint}"),)
     bad = [Fault(file.name, why) for file in folder.weights if (why := fault_of(file))]
     return (*lost, *bad)
 

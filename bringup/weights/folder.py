@@ -108,8 +108,9 @@ class Folder:
 
     @property
     def weights(self) -> tuple[File, ...]:
-        """The weight files that count: those of the index, or all without one."""
-        names = self.shards or tuple(n for n, file in self.files.items() if file.is_weight)
+        """The weight files that count: those of the index, or all in the folder itself."""
+        own = tuple(n for n, file in self.files.items() if file.is_weight and "/" not in n)
+        names = self.shards or own
         return tuple(self.files[name] for name in names if name in self.files)
 
     @property

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +15,19 @@ __all__ = ["yard"]
 
 
 @pytest.fixture(params=["stand-in", "real"])
-def cluster(request: pytest.FixtureRequest, yard: Yard, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest, yard: Yard) -> Iterator[Cluster]:
     """A host with Slurm; the real one where its packages can be had."""
     folder = packages() if request.param == "real" else None
-    with ExitStack() as stack:
-        (host,) = stack.enter_context(yard.hosts(1))
+    with yard.hosts(1) as (host,):
         made = StandInCluster(host) if folder is None else RealCluster(host, folder)
+        made.start()
+        yield made
+
+
+@pytest.fixture
+def stand_in(yard: Yard) -> Iterator[Cluster]:
+    """A host with the stand-in, for what does not hang on Slurm's own ways."""
+    with yard.hosts(1) as (host,):
+        made = StandInCluster(host)
         made.start()
         yield made

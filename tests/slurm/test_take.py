@@ -104,40 +104,40 @@ def test_a_drain_of_others_is_left_alone(cluster: Cluster, yard: Yard, tmp_path:
 
 
 def test_a_silent_controller_is_unknown_and_nothing_is_done(
-    cluster: Cluster, yard: Yard, tmp_path: Path
+    stand_in: Cluster, yard: Yard, tmp_path: Path
 ) -> None:
-    cluster.silence()
-    with tools_of(cluster, yard, tmp_path) as tools:
-        (held,) = take(tools, [cluster.host.host()], QUICK)
+    stand_in.silence()
+    with tools_of(stand_in, yard, tmp_path) as tools:
+        (held,) = take(tools, [stand_in.host.host()], QUICK)
     assert isinstance(held.error, Blocked)
     assert "cannot tell how Slurm sees" in held.error.message
 
 
-def test_check_changes_nothing(cluster: Cluster, yard: Yard, tmp_path: Path) -> None:
-    cluster.submit(600)
-    before = cluster.node()
-    with tools_of(cluster, yard, tmp_path) as tools:
-        (held,) = take(tools, [cluster.host.host()], Taking(check=True))
+def test_check_changes_nothing(stand_in: Cluster, yard: Yard, tmp_path: Path) -> None:
+    stand_in.submit(600)
+    before = stand_in.node()
+    with tools_of(stand_in, yard, tmp_path) as tools:
+        (held,) = take(tools, [stand_in.host.host()], Taking(check=True))
     assert len(held.changes) == len(held.jobs) == 1
-    assert "RESERVED" not in cluster.node()
-    assert before.partition("CPULoad")[0] == cluster.node().partition("CPULoad")[0]
+    assert "RESERVED" not in stand_in.node()
+    assert before.partition("CPULoad")[0] == stand_in.node().partition("CPULoad")[0]
 
 
-def test_undo_gives_back_what_a_receipt_took(cluster: Cluster, yard: Yard, tmp_path: Path) -> None:
-    host = cluster.host.host()
-    with tools_of(cluster, yard, tmp_path) as tools:
+def test_undo_gives_back_what_a_receipt_took(stand_in: Cluster, yard: Yard, tmp_path: Path) -> None:
+    host = stand_in.host.host()
+    with tools_of(stand_in, yard, tmp_path) as tools:
         take(tools, [host], Taking(drain=True, wait_s=5))
-        await_text(cluster.node, "DRAIN")
+        await_text(stand_in.node, "DRAIN")
         (undone,) = undo(tools, (host,), to="", check=False)
     assert undone.ended.error is None
-    assert "DRAIN" not in cluster.node()
+    assert "DRAIN" not in stand_in.node()
 
 
 def test_interrupting_the_wait_gives_the_host_back(
-    cluster: Cluster, yard: Yard, tmp_path: Path
+    stand_in: Cluster, yard: Yard, tmp_path: Path
 ) -> None:
-    cluster.submit(600)
-    host = cluster.host
+    stand_in.submit(600)
+    host = stand_in.host
     inventory = tmp_path / "inventory"
     inventory.mkdir()
     (inventory / "hosts.yml").write_text(
@@ -151,8 +151,8 @@ def test_interrupting_the_wait_gives_the_host_back(
     )  # fmt: skip
     assert process.stdout is not None
     next(line for line in process.stdout if json.loads(line).get("stage") == "wait")
-    await_text(cluster.node, "RESERVED")
+    await_text(stand_in.node, "RESERVED")
     process.send_signal(signal.SIGINT)
     process.stdout.read()
     assert process.wait(30) == 130
-    assert "RESERVED" not in cluster.node()
+    assert "RESERVED" not in stand_in.node()

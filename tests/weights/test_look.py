@@ -160,3 +160,8 @@ def test_two_revisions_of_a_hub_are_told_apart_by_name(tmp_path: Path) -> None:
     two = hub_snapshot(tmp_path / "b", model(tmp_path / "m2"), revision="b" * 40)
     source, target = seen(one), seen(two)
     assert "it holds revision bbbb" in difference(wanted(source)[0], source, target).refusal
+
+
+def test_a_folder_above_a_model_is_no_model(whole: Path) -> None:
+    (fault,) = faults_of(seen(whole.parent))
+    assert "holds no weights; there is K3/model-00001-of-00003.safetensors below it" in fault.why
