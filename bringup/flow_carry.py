@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .core.errors import Blocked, ToolError, VerifyFailed
 from .core.event import Event
+from .core.reading import Known
 from .core.steps import Run
 from .core.words import HostPath
 from .edge import cargo_stream, registry
@@ -69,9 +70,9 @@ class Carrier:
                 sent = self.send(planned)
                 identity = self.finish(planned, sent)
             else:
-                identity = self.cargo.facts.id
-            if identity != self.cargo.facts.id:
-                raise other_identity(self.cargo, host, identity)
+                identity = planned.route.holder
+            if identity not in (self.cargo.facts.id, self.cargo.classic_id):
+                self.compare(host, identity)
         except ToolError as error:
             return Arrived(
                 planned.route, identity, sent.count, time.monotonic() - began, error.at(host=host)
@@ -79,12 +80,19 @@ class Carrier:
         self.say(host, f"{self.cargo.facts.short} is there as {self.cargo.reference}", 1.0)
         return Arrived(planned.route, identity, sent.count, time.monotonic() - began)
 
+    def compare(self, host: str, identity: str) -> None:
+        """Raise VerifyFailed for another image; engines with another store say another ID."""
+        found = self.shipping.engine_of(host).image(self.cargo.reference)
+        if not isinstance(found, Known) or not self.cargo.is_image(found.value):
+            raise other_identity(self.cargo, host, identity)
+
     def send(self, planned: Planned) -> Sent:
         """Send what is missing."""
         way, host = planned.route.way, planned.route.host
         match way:
             case Way.NAMED:
-                return Sent(0, self.folder("none"), Source.NOTHING, self.cargo.kept)
+                kept = self.cargo.kept
+                return Sent(0, self.folder("none"), Source.NOTHING, kept, planned.route.holder)
             case Way.LAYERS if self.stored is not None:
                 stream = layers_stream(self.stored, planned.route.present, self.cargo.kept)
                 return self.parts(planned, stream, Source.PARTS)
@@ -176,12 +184,18 @@ class Carrier:
         old_kept = kept_name(name, tag, old.id) if old else "-"
         bare = old is not None and old_kept not in old.tags
         what = Finish(
-            sent.folder, self.cargo.facts.id, reference, sent.source, sent.kept,
+            sent.folder, self.named(planned, sent), reference, sent.source, sent.kept,
             old=old.id if old and bare else "-", old_kept=old_kept,
             keep_parts=planned.route.host == self.seed, body=sent.body,
         )  # fmt: skip
         engine = self.shipping.engine_of(planned.route.host)
         return finish(engine, what, reopens=self.shipping.reopens)
+
+    def named(self, planned: Planned, sent: Sent) -> str:
+        """Return by what the image is called on a host once it is there: an ID, or its name."""
+        if sent.holder:
+            return sent.holder
+        return self.cargo.kept if planned.there.is_containerd else self.cargo.classic_id
 
     def folder(self, key: str) -> HostPath:
         return HostPath(f"{self.shipping.stage}/{self.cargo.facts.short}-{key}")
@@ -211,6 +225,7 @@ class Sent:
     folder: HostPath
     source: Source
     kept: str = "-"  # a name still to give
+    holder: str = ""  # ID under which the image was there already
     body: bytes = field(default=b"", repr=False)
 
 

@@ -35,7 +35,8 @@ def asks(engine: tuple[str, ...], stage: HostPath) -> tuple[Ask, ...]:
             "free",
             f"d=$({words} info --format '{{{{.DockerRootDir}}}}' 2>/dev/null) || "
             f"d=$({words} info --format '{{{{.Store.GraphRoot}}}}') || exit; "
-            'df -Pk "$d" | tail -n 1',
+            'df -Pk "$d" | tail -n 1; '
+            f"{words} info --format '{{{{json .DriverStatus}}}}' 2>/dev/null || :",
             20,
             "engine",
         ),
@@ -59,6 +60,7 @@ def parse(answer: Answer, engine: tuple[str, ...]) -> HostImages:
         staged=_staged(answer["stage"]),
         is_docker="docker" in engine[0],
         zstd="zstd" in answer["stage"].text.splitlines(),
+        is_containerd="io.containerd.snapshotter" in answer["free"].text,
     )
 
 

@@ -60,7 +60,9 @@ class Stored:
         count = mirror.kept(base, self.manifest)
         digest = reference.partition("@")[2] if count else ""
         sizes = tuple(layer.size for layer in self.layers)
-        return replace(cargo, sizes=sizes, base_digest=digest, base_layers=count)
+        return replace(
+            cargo, sizes=sizes, base_digest=digest, base_layers=count, config=self.manifest.config
+        )
 
 
 def available() -> bool:

@@ -23,7 +23,8 @@ class Kept:
 def kept_images(images: Iterable[ImageFacts], reference: str) -> tuple[Kept, ...]:
     """Return the images that keep a name of this reference, newest first by their creation.
 
-    Only names made of the reference and the image's own ID count: nobody else's are touched.
+    Only names made of the reference and the image's own ID count: nobody else's are touched. In
+    containerd's store, whose IDs are manifests' digests, the ID is the one that the builder saw.
     """
     found = [
         Kept(tag, image, reference in image.tags)
@@ -31,7 +32,7 @@ def kept_images(images: Iterable[ImageFacts], reference: str) -> tuple[Kept, ...
         for tag in image.tags
         if tag.startswith(f"{reference}-")
         and (match := _ID.fullmatch(tag.removeprefix(reference)))
-        and match[1] == image.short
+        and (match[1] == image.short or image.identity.is_manifest)
     ]
     return tuple(sorted(found, key=lambda kept: (kept.image.created, kept.name), reverse=True))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from ..core.reading import Absent, Known, Reading, Unknown
+from ..core.sameness import same_image
 from .facts import ImageFacts, common_bottom
 
 STREAMED = 2 * 1024**3
@@ -45,6 +46,16 @@ class Cargo:
     sizes: tuple[int, ...] = ()
     base_digest: str = ""
     base_layers: int = 0
+    config: str = ""  # digest of its description: its ID in a classic store
+
+    @property
+    def classic_id(self) -> str:
+        return self.config or self.facts.id
+
+    def is_image(self, other: ImageFacts) -> bool:
+        """Return whether an image of any engine is surely this one."""
+        known = (self.facts.id, self.classic_id)
+        return other.id in known or same_image(self.facts.identity, other.identity) is True
 
     def known_to(self, images: Iterable[ImageFacts]) -> int:
         """Return how many layers from the bottom a pull leaves out: a base pulled by digest."""
@@ -66,6 +77,14 @@ class HostImages:
     staged: Mapping[str, frozenset[str]]  # folder to the parts of an earlier try
     is_docker: bool = True
     zstd: bool = False
+    is_containerd: bool = False  # docker with containerd's image store
+
+    @property
+    def whole_only(self) -> str:
+        """Why its engine takes no archive without the layers it has, "" where it does."""
+        if not self.is_docker:
+            return "podman loads whole archives only"
+        return "containerd's image store loads whole archives only" if self.is_containerd else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +93,7 @@ class Route:
 
     host: str
     way: Way
+    holder: str = ""  # ID under which it is there already
     present: int = 0  # layers from the bottom that are there
     known: int = 0  # those of them that a pull finds: by compressed digest
     sends: int = 0
@@ -115,21 +135,23 @@ def route(
             return Route(host, forced or Way.LAYERS, trouble=f"it has no engine: {evidence}")
         case Known(value=images):
             pass
-    holder = next((image for image in images if image.id == cargo.facts.id), None)
+    holder = next((image for image in images if cargo.is_image(image)), None)
     if holder is not None:
         return _there(host, cargo, holder)
     present = common_bottom(cargo.facts.layers, (image.layers for image in images))
     way, why = _choose(cargo, there, present, tunnels=tunnels, own_registry=own_registry)
     if forced is not None:
         way, why = forced, "asked for"
-    found = Route(host, way, present, cargo.known_to(images), why=why)
+    found = Route(host, way, "", present, cargo.known_to(images), why=why)
+    if way is Way.LAYERS and there.whole_only:
+        return replace(found, trouble=f"{there.whole_only}: take --way pull or archive")
     return _with_room(_sized(_explained(found, cargo), cargo), there)
 
 
 def _there(host: str, cargo: Cargo, holder: ImageFacts) -> Route:
     if cargo.reference in holder.tags and cargo.kept in holder.tags:
-        return Route(host, Way.SAME, why=f"{holder.short} is already there")
-    return Route(host, Way.NAMED, why=f"{holder.short} is there under another name")
+        return Route(host, Way.SAME, holder.id, why=f"{holder.short} is already there")
+    return Route(host, Way.NAMED, holder.id, why=f"{holder.short} is there under another name")
 
 
 def _choose(
@@ -140,8 +162,8 @@ def _choose(
         return Way.REGISTRY, "the inventory names a registry"
     if not cargo.sizes:
         return Way.ARCHIVE, "the controller has no registry"
-    if not there.is_docker:
-        return Way.ARCHIVE if not tunnels else Way.PULL, "podman loads whole archives only"
+    if there.whole_only:
+        return Way.ARCHIVE if not tunnels else Way.PULL, there.whole_only
     if present == 0 and cargo.rest(0) >= STREAMED and tunnels:
         return Way.PULL, f"none of {total} layers is there, and a pull streams them"
     return Way.LAYERS, f"{present} of {total} layers are there"

@@ -7,19 +7,17 @@ from ..core.words import command, quote
 from .context import LABEL
 from .record import kept_name
 
-# Absent is an answer, an engine that does not speak is none: only then the exit code is 1. In
-# containerd's store an ID is the digest of a manifest; there the name that the image got when it
-# was carried and compared says whose it is.
+# Absent is an answer, an engine that does not speak is none: only then the exit code is 1. An ID
+# differs between classic stores and containerd's. Where it does, the name that an image gets only
+# when it was carried and compared says whose it is.
 _OBSERVE = """
 out=$({inspect} 2>&1) || case $out in
 *"o such image"* | *"image not known"*) echo absent; exit 0 ;;
 *) printf '%s\\n' "$out"; exit 1 ;;
 esac
-own=${{out%% *}} rest=${{out#* }}
-case ${{rest#* }} in
-*"@$own"*) [ "$({kept} 2>/dev/null)" != "$own" ] || own={identity} ;;
-esac
-printf '%s %s\\n' "$own" "${{rest%% *}}"
+own=${{out%% *}}
+[ "$own" = {identity} ] || [ "$({kept} 2>/dev/null)" != "$own" ] || own={identity}
+printf '%s %s\\n' "$own" "${{out#* }}"
 """
 
 
@@ -30,10 +28,7 @@ def image_step(
 
     It has no action of its own: who plans it says how the image comes (see `core.steps.Carry`).
     """
-    form = (
-        f'{{{{.Id}}}} {{{{index .Config.Labels "{LABEL}"}}}}'
-        " {{range .RepoDigests}}{{.}} {{end}}"
-    )
+    form = f'{{{{.Id}}}} {{{{index .Config.Labels "{LABEL}"}}}}'
     name, _, tag = reference.rpartition(":")
     inspect = command((*engine, "image", "inspect", "--format", form, reference))
     own = (*engine, "image", "inspect", "--format", "{{.Id}}", kept_name(name, tag, identity))

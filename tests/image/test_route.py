@@ -54,6 +54,53 @@ def test_registry_of_the_inventory_goes_first() -> None:
     assert route("h", CARGO, EMPTY, tunnels=True, own_registry=True).way is Way.REGISTRY
 
 
+CONTAINERD = replace(EMPTY, is_containerd=True)
+
+
+def in_containerd(*layers: str, context: str = "c", tags: tuple[str, ...] = ()) -> HostImages:
+    """A host whose engine names images by their manifests."""
+    manifest = "sha256:" + "d" * 64
+    image = ImageFacts(
+        manifest, layers, {"bringup.context": context}, tags=tags, digests=(f"k3@{manifest}",)
+    )
+    return replace(CONTAINERD, images=Known((image,)))
+
+
+LABELLED = replace(CARGO, facts=replace(FACTS, labels={"bringup.context": "c"}))
+
+
+def test_image_under_the_id_of_another_store_is_known_by_its_layers_and_labels() -> None:
+    whole = in_containerd(*FACTS.layers, tags=("k3:1", "k3:1-aaaaaaaaaaaa"))
+    assert way(whole, cargo=LABELLED).way is Way.SAME
+    other = in_containerd(*FACTS.layers, context="another")
+    assert way(other, cargo=LABELLED).way is not Way.NAMED
+
+
+def test_engine_that_loads_whole_archives_only_pulls() -> None:
+    assert way(CONTAINERD).way is Way.PULL
+    found = way(in_containerd("one", "two"))
+    assert (found.way, "containerd's image store" in found.why) == (Way.PULL, True)
+    forced = route("h", CARGO, CONTAINERD, tunnels=True, forced=Way.LAYERS)
+    assert "take --way pull or archive" in forced.trouble
+
+
+def test_image_of_a_controller_with_containerds_store_is_known_by_its_description() -> None:
+    """Its ID is a manifest's digest there, and the sum of its description on other hosts."""
+    manifest = "sha256:" + "e" * 64
+    there = replace(CARGO, facts=replace(FACTS, id=manifest), config=FACTS.id)
+    assert way(replace(EMPTY, images=Known((FACTS,))), cargo=there).way is Way.NAMED
+
+
+def test_pull_counts_layers_that_the_host_knows_by_the_bases_digest() -> None:
+    base = ImageFacts("sha256:base", FACTS.layers[:2], digests=("team/base@sha256:d",))
+    there = replace(EMPTY, images=Known((base,)))
+    cargo = replace(CARGO, base_digest="sha256:d", base_layers=2)
+    pulled = route("h", cargo, there, tunnels=True, forced=Way.PULL)
+    loaded = route("h", CARGO, there, tunnels=True, forced=Way.PULL)
+    assert (pulled.sends, loaded.sends) == (1000, 11 * GIB + 1000)
+    assert "a pull may not know them" in loaded.why
+
+
 def test_image_that_is_there_sends_nothing() -> None:
     both = replace(FACTS, tags=("k3:1", "k3:1-aaaaaaaaaaaa"))
     assert way(replace(EMPTY, images=Known((both,)))).way is Way.SAME
