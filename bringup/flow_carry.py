@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .core.errors import Blocked, ToolError, VerifyFailed
+from .core.errors import Blocked, CommandFailed, ToolError, VerifyFailed
 from .core.event import Event
 from .core.reading import Known
+from .core.remote import Result
 from .core.steps import Run
 from .core.words import HostPath
 from .edge import cargo_stream, registry
@@ -23,7 +25,7 @@ from .flow_relay import fetch_parts, serving
 from .flow_ship_types import Arrived, Planned, Shipping
 from .flow_upload import Finish, Source, finish, upload
 from .image.record import kept_name
-from .image.route import Cargo, HostImages, Route, Way, human
+from .image.route import Cargo, HostImages, Route, Way, cure, human
 
 
 @dataclass(slots=True)
@@ -234,11 +236,10 @@ def refuse_trouble(cargo: Cargo, planned: Route) -> None:
     if not planned.trouble:
         return
     host = planned.host
-    full = "free" in planned.trouble
     raise Blocked(
         f"cannot ship {cargo.reference} to {host}: {planned.trouble}",
         host=host,
-        remedy=f"bringup image.prune --host {host}" if full else f"bringup probe --host {host}",
+        remedy=cure(planned.trouble, host=host, name=cargo.reference.partition(":")[0]),
     )
 
 
@@ -246,7 +247,7 @@ def other_identity(cargo: Cargo, host: str, found: str) -> VerifyFailed:
     return VerifyFailed(
         f"cannot accept {cargo.reference} on {host}: it is {found[:19]}, not {cargo.facts.id[:19]}",
         host=host,
-        remedy=f"bringup image.rollback --host {host} restores the image before",
+        remedy=f"bringup image.rollback {cargo.reference.partition(':')[0]} --host {host}",
     )
 
 
@@ -260,7 +261,22 @@ def push_to(shipping: Shipping, cargo: Cargo) -> None:
     source = shipping.source
     source.tag(cargo.facts.id, reference)
     with logged_in(source, shipping.login, reference) as words:
-        source.do(*words, "push", reference, why=f"cannot push {reference}", seconds=7200)
+        result = source.run(*words, "push", reference, seconds=7200)
+    if result.exit != 0:
+        raise _refused(shipping, reference, result)
+
+
+def _refused(shipping: Shipping, reference: str, result: Result) -> CommandFailed:
+    """Return the error of a push to the inventory's registry; most are about logins."""
+    said, server = result.tail(), reference.partition("/")[0]
+    denied = re.search("denied|unauthorized|authentication required|no basic auth", said)
+    login = f"docker login {server} here and on the hosts, or --login-from VARIABLE"
+    return CommandFailed(
+        f"cannot push {reference}: exit {result.exit}",
+        ran=f"{' '.join(shipping.source.words)} push {reference}", exit_code=result.exit,
+        said=said, host=shipping.source.name,
+        remedy=login if denied else f"see that {server} (registry: in hosts.yml) answers from here",
+    )  # fmt: skip
 
 
 def save_archive(source: Engine, cargo: Cargo, scratch: Path, packer: str) -> Stream:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .core.errors import Blocked, CommandFailed
+from .core.errors import CommandFailed
 from .core.event import Event, Listen, ignore
 from .core.reading import Absent, Known, Unknown
 from .edge.engine import Builder, Engine
@@ -70,10 +70,8 @@ def foresee(image: ImageFolder, engine: Engine) -> tuple[bool, str, tuple[Change
             return _compare(context, there)
         case Absent():
             return True, f"{image.recipe.reference} is not there yet", ()
-        case Unknown(why=why, evidence=evidence):
-            raise Blocked(
-                f"cannot look for {image.recipe.reference}: {why}", host=engine.name, said=evidence
-            )
+        case Unknown() as silent:
+            raise engine.silent(f"cannot look for {image.recipe.reference}", silent)
 
 
 def _compare(context: Context, there: ImageFacts) -> tuple[bool, str, tuple[Change, ...]]:

@@ -43,10 +43,11 @@ def pin(image: ImageFolder, engine: Engine) -> PinnedBase:
     """
     reference = image.recipe.base.reference
     facts = engine.image(reference)
+    if isinstance(facts, Unknown):
+        raise engine.silent(f"cannot pin {reference}", facts)
     if not isinstance(facts, Known):
-        why = facts.why if isinstance(facts, Unknown) else "it is not there"
         raise Blocked(
-            f"cannot pin {reference}: {why}",
+            f"cannot pin {reference}: it is not there",
             host=engine.name,
             remedy=f"{' '.join(engine.words)} pull {reference}, or docker load an archive of it",
         )

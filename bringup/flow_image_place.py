@@ -12,7 +12,7 @@ from .core.rules import Finding, Level, Status
 from .core.sameness import Identity
 from .core.steps import Carry, Observation, State, Step
 from .flow_types import Order, Tools
-from .image.route import Route, human
+from .image.route import Route, cure, human
 from .image.step import image_step
 from .image.wanted import REASON, SOURCE, Offer, Wanted, settled, wanted
 from .probes.container import ContainerEngine
@@ -104,11 +104,8 @@ def _told(step: Step, way: Route) -> Step:
 
 
 def _refused(host: Host, offer: Offer, way: Route) -> Finding:
-    full = "free" in way.trouble
-    cure = f"bringup image.prune {offer.name} --host {host.name}" if full else (
-        f"bringup probe --host {host.name}"
-    )  # fmt: skip
+    remedy = cure(way.trouble, host=host.name, name=offer.name)
     return Finding(
         "image-ship", "The host can take the image", Status.FAIL, Level.BLOCK, host.name,
-        (f"{offer.reference}: {way.trouble}",), REASON, cure, SOURCE,
+        (f"{offer.reference}: {way.trouble}",), REASON, remedy, SOURCE,
     )  # fmt: skip

@@ -120,5 +120,5 @@ def _source_image(source: Engine, reference: str, identity: str) -> ImageFacts:
                 host=source.name,
                 remedy=f"bringup image.build {reference.partition(':')[0]}{again}",
             )
-        case Unknown(why=why, evidence=evidence):
-            raise Blocked(f"cannot ship {reference}: {why}", host=source.name, said=evidence)
+        case Unknown() as silent:
+            raise source.silent(f"cannot ship {reference}", silent)

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
 
-from ..core.errors import CommandFailed
+from ..core.errors import Blocked, CommandFailed
 from ..core.reading import Known, Reading, Unknown
 from ..core.remote import Remote, Result
 from ..core.script import Section
@@ -68,6 +68,17 @@ class Engine:
                 host=self.name,
             )
         return result.stdout
+
+    def silent(self, cannot: str, reading: Unknown) -> Blocked:
+        """Return the error of an engine that does not answer, starting with `cannot`."""
+        said = reading.evidence
+        if "permission denied" in f"{reading.why} {said}".lower():
+            cure = "let this user use docker: usermod -aG docker USER, then log in again"
+        elif "daemon" in said:
+            cure = "start it (systemctl start docker), or name another one: --engine, --on HOST"
+        else:
+            cure = "install docker, or name an engine: --engine podman, --on HOST"
+        return Blocked(f"{cannot}: {reading.why}", host=self.name, said=said, remedy=cure)
 
     def image(self, reference: str) -> Reading[ImageFacts]:
         """Return an image by name or ID: known, surely absent, or nobody could look."""

@@ -24,7 +24,13 @@ class ImageStore:
     def log(self, name: str, moment: str) -> Path:
         """Return the path for the log of a build that starts now; its folder is made."""
         path = self.home(name) / "logs" / f"{_stamp(moment)}.log"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"cannot keep a log in {path.parent}: {error.strerror}",
+                remedy="make that folder writable, or keep state elsewhere: --state FOLDER",
+            ) from error
         return path
 
     def save(self, record: Record) -> Path:

@@ -21,7 +21,7 @@ from ..core.reading import Absent, Known, Reading, Unknown
 from ..image import mirror
 from ..image.facts import ImageFacts
 from ..image.mirror import Manifest, parse_manifest
-from ..image.route import Cargo
+from ..image.route import Cargo, human
 from . import http
 from .engine import Engine
 
@@ -88,8 +88,19 @@ class Registry:
         engine.tag(image.id, reference)
         try:
             engine.do("push", reference, why=f"cannot push {name}:{tag}", seconds=7200)
+        except CommandFailed as error:
+            raise self.explained(error) from error
         finally:
             engine.untag(reference)
+
+    def explained(self, error: CommandFailed) -> CommandFailed:
+        """Say what stopped the registry: the engine only tells that it answered 500."""
+        lines = _tail(self.folder.parent / "log")
+        if any("no space left" in line for line in lines):
+            free = human(shutil.disk_usage(self.folder).free)
+            error.message += f"; the registry's disk is full: {free} free in {self.folder}"
+            error.remedy = "free space there, or keep state on a larger disk: --state FOLDER"
+        return error
 
     def manifest(self, name: str, reference: str) -> Reading[Manifest]:
         """Return the manifest under a tag or digest; absent where the registry has none."""
@@ -141,11 +152,17 @@ def running(folder: Path, *, more: str = "") -> Iterator[Registry]:
     `more` is YAML for its settings. A stable port keeps names stable, by which engines know what
     they pushed before.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    port = _port(folder)
     settings = folder / "registry.yml"
-    base = _SETTINGS.format(folder=json.dumps(str(folder / "data")), port=port)
-    settings.write_text(base + more)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        port = _port(folder)
+        base = _SETTINGS.format(folder=json.dumps(str(folder / "data")), port=port)
+        settings.write_text(base + more)
+    except OSError as error:
+        raise ToolError(
+            f"cannot keep a registry in {folder}: {error.strerror}",
+            remedy="make that folder writable, or keep state elsewhere: --state FOLDER",
+        ) from error
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             (PROGRAM, "serve", str(settings)), stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -159,6 +176,12 @@ def running(folder: Path, *, more: str = "") -> Iterator[Registry]:
             process.wait(10)
         process.kill()
         process.wait()
+
+
+def _tail(log: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return log.read_text(errors="replace").splitlines()[-200:]
+    return []
 
 
 def _port(folder: Path) -> int:
@@ -186,5 +209,5 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         "cannot start the registry on the controller",
         ran=f"{PROGRAM} serve",
         exit_code=process.poll() or -1,
-        said="\n".join(log.read_text(errors="replace").splitlines()[-5:]),
+        said="\n".join(_tail(log)[-5:]),
     )

@@ -22,6 +22,22 @@ SPARE = 512 * 1024**2
 """Bytes that stay free on a host beyond what an image needs."""
 
 
+NO_ANSWER = "its engine does not answer"
+
+
+def cure(trouble: str, *, host: str, name: str) -> str:
+    """Return what to do about a host that cannot take an image."""
+    if "permission denied" in trouble.lower():
+        return f"let its login use docker: usermod -aG docker LOGIN, or sudo: true for {host}"
+    if "staging folder" in trouble:
+        return f"free space there, or ship with --way pull, which stages nothing: --host {host}"
+    if "free" in trouble:
+        return f"bringup image.prune {name} --host {host}"
+    if NO_ANSWER in trouble or "no engine" in trouble:
+        return f"bringup provision --host {host} --fix --fix-level service"
+    return f"bringup probe --host {host}"
+
+
 class Way(Enum):
     """How an image travels. Nothing travels for SAME and NAMED."""
 
@@ -129,8 +145,11 @@ def route(
 ) -> Route:
     """Return by which way a host gets an image; `trouble` where it cannot get it at all."""
     match there.images:
-        case Unknown(why=why):
-            return Route(host, forced or Way.LAYERS, trouble=f"its engine does not answer: {why}")
+        case Unknown(why=why, evidence=said):
+            told = (
+                said[:120] if why.lower() in said.lower() else f"{why}: {said[:120]}".rstrip(": ")
+            )
+            return Route(host, forced or Way.LAYERS, trouble=f"{NO_ANSWER}: {told}")
         case Absent(evidence=evidence):
             return Route(host, forced or Way.LAYERS, trouble=f"it has no engine: {evidence}")
         case Known(value=images):

@@ -101,8 +101,8 @@ def _routes(screen: Screen, shipping: Shipping, name: str, reference: str) -> Ex
     screen.emit(
         {"schema": "bringup.image-routes/1", "image": name, "base": mirror, "routes": routes}
     )
-    moves = any(route.way.value != "same" for route in routes)
-    return Exit.WOULD_CHANGE if moves else Exit.DONE
+    moves = (Exit.WOULD_CHANGE for route in routes if route.way.value != "same")
+    return gravest([*moves, *(Exit.BLOCKED for route in routes if route.trouble)])
 
 
 def _way(name: str) -> Way | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bringup import flow_ship
+from bringup.core.errors import CommandFailed
 from bringup.core.event import Event
 from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.edge import registry, skopeo
@@ -84,6 +85,15 @@ def test_list_names_images_by_platform_without_attestations() -> None:
     ]
     found = parse_manifest(json.dumps({"manifests": entries}).encode())
     assert found.platforms == {"linux/amd64": "sha256:1"}
+
+
+def test_registry_without_room_says_so_where_the_engine_only_saw_an_error(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "log").write_text("time=now level=error msg=write: no space left on device\n")
+    failed = CommandFailed("cannot push k3:1: exit 1", ran="docker push", exit_code=1, said="500")
+    told = Registry(tmp_path / "data", 1).explained(failed)
+    assert "the registry's disk is full" in told.message
+    assert "--state FOLDER" in told.remedy
 
 
 # From here on with real registries, engines and lines.

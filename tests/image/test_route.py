@@ -9,7 +9,7 @@ import pytest
 from bringup.core.reading import Absent, Known, Unknown
 from bringup.image.facts import ImageFacts, common_bottom, differing, parse_images
 from bringup.image.names import kept_images, previous, to_remove
-from bringup.image.route import Cargo, HostImages, Route, Way, human, route
+from bringup.image.route import Cargo, HostImages, Route, Way, cure, human, route
 
 GIB = 1024**3
 ID = "sha256:" + "a" * 64
@@ -121,6 +121,20 @@ def test_image_that_is_there_sends_nothing() -> None:
 )
 def test_host_that_cannot_take_it_is_told_before(there: HostImages, words: str) -> None:
     assert words in way(there).trouble
+
+
+@pytest.mark.parametrize(
+    ("there", "command"),
+    [
+        (replace(EMPTY, free=Known(GIB)), "bringup image.prune k3 --host h"),
+        (holding("one", room=Known(GIB)), "--way pull, which stages nothing"),
+        (replace(EMPTY, images=Unknown("permission denied")), "usermod -aG docker LOGIN"),
+        (replace(EMPTY, images=Unknown("exit 1", "Is the daemon running?")), "provision --host h"),
+        (replace(EMPTY, images=Absent("no engine")), "bringup provision --host h --fix"),
+    ],
+)
+def test_host_that_cannot_take_it_is_told_what_to_do(there: HostImages, command: str) -> None:
+    assert command in cure(way(there).trouble, host="h", name="k3")
 
 
 def test_unknown_space_is_said_and_no_refusal() -> None:

@@ -280,7 +280,7 @@ def test_full_disk_is_refused_before_anything_is_sent(yard: Yard) -> None:
         yard.hosts["h6"].resize(4000)
     assert isinstance(shipment.arrived["h6"].error, Blocked)
     assert "free" in failure(shipment.arrived["h6"])
-    assert "bringup image.prune --host h6" in failure(shipment.arrived["h6"])
+    assert "bringup image.prune heavy --host h6" in failure(shipment.arrived["h6"])
     assert sent < MB
     assert yard.mark("h6") == "40"
 
