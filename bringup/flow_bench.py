@@ -19,10 +19,10 @@ from .engines.topology_load import Topology
 from .flow import make_plan
 from .flow_apply import apply
 from .flow_bench_attempt import Attempt
-from .flow_bench_host import FREE_S, in_use
+from .flow_bench_host import FREE_S, in_use, ours_on
 from .flow_bench_keep import keep
 from .flow_bench_task import Task, accepted, refused
-from .flow_serve import Wish, know, stop
+from .flow_serve import Known, Wish, know, stop
 from .flow_targets import target_of
 from .flow_types import Order, Tools
 
@@ -70,40 +70,37 @@ class Run:
     def _attempt(self, topology: Topology, todo: tuple[Topology, ...]) -> Row:
         if why := impossible(topology, self.task.ground):
             return Row(topology, LEFT_OUT, why=why)
-        if not self._accepts_use and (used := self._in_use()):
-            return Row(topology, REFUSED, why=used, cause="GPU-20", fix=BUSY)
+        if not self.task.accepts_use and (used := self._in_use()):
+            fix = ours_on(self.tools, self.task) or BUSY
+            return Row(topology, REFUSED, why=used, cause="GPU-20", fix=fix)
         wish = self.task.wish(topology)
-        refusal = self._write(wish)
-        if refusal:
+        known = know(self.tools, wish)
+        if error := known.errors.get(self.task.host.name):
+            raise error
+        if refusal := self._write(wish, known):
             return refused(topology, refusal)
         with self._stopped(wish):
-            attempt = Attempt(self.tools, self.task, self.bench, self.past, topology, wish, todo)
-            return attempt.row()
-
-    @property
-    def _accepts_use(self) -> bool:
-        return "GPU-20" in self.task.accept
+            return Attempt(
+                self.tools, self.task, self.bench, self.past, topology, wish, known, todo
+            ).row()
 
     def _in_use(self) -> str:
         patience = FREE_S if self.has_stopped else 0.0
         return in_use(self.tools, self.task.host, self.task.ground.gpus, wait_s=patience)
 
-    def _write(self, wish: Wish) -> Ended | None:
+    def _write(self, wish: Wish, known: Known) -> Ended | None:
         """Write the scripts of a topology; return how the host came out where that is refused."""
         host, name = self.task.host, wish.deployment.name
         order = Order(wish.inventory, (host,), {host.name: wish.deployment})
-        known = know(self.tools, wish)
-        if error := known.errors.get(host.name):
-            raise error
         plan = make_plan(self.tools, order, host, known.facts)
         plan = replace(plan, findings=tuple(accepted(plan.findings, self.task.accept)))
         if plan.blocks:
             return Ended(host.name, plan)
         if plan.changes:
             self.tools.listen(Event(host.name, "write", f"the scripts of {name}"))
-            _receipt, _record, error = apply(self.tools, host, plan)
-            if error:
-                raise error
+            _receipt, _record, failed = apply(self.tools, host, plan)
+            if failed:
+                raise failed
         return None
 
     @contextmanager

@@ -22,7 +22,7 @@ from .flow_bench_keep import keep_log
 from .flow_bench_task import Task, refused
 from .flow_diagnose_hosts import diagnose_hosts
 from .flow_ready import Wait, told
-from .flow_serve import Known, Wish, know, start
+from .flow_serve import Known, Wish, start
 from .flow_status import logs
 from .flow_targets import Target, words_of
 from .flow_types import Tools
@@ -44,19 +44,20 @@ class Attempt:
     past: Mapping[clock.Step, float]
     topology: Topology
     wish: Wish
+    known: Known
     todo: tuple[Topology, ...]
 
     def row(self) -> Row:
         """Return how far it came."""
         began = time.monotonic()
-        known = know(self.tools, self.wish)
-        target = known.target
+        target = self.known.target
         ended = start(self.tools, self.wish)
         if blocked := next((one for one in ended if one.plan and one.plan.blocks), None):
             return refused(self.topology, blocked)
         error = next((one.error for one in ended if one.error), None)
         if isinstance(error, Blocked):
-            return Row(self.topology, REFUSED, why=error.message, fix=error.remedy)
+            why = error.message.partition(": ")[2] or error.message  # the name is the row's
+            return Row(self.topology, REFUSED, why=why, fix=error.remedy)
         if isinstance(error, Unreachable):
             raise error
         if error is not None:
@@ -68,13 +69,13 @@ class Attempt:
             row = self._dead(target, waited.verdict.why, "", waited.verdict.matches)
             return replace(row, commands=commands)
         start_s = round(time.monotonic() - began, 1)
-        return self._measured(Row(self.topology, MEASURED, start_s, commands=commands), known)
+        return self._measured(Row(self.topology, MEASURED, start_s, commands=commands), target)
 
-    def _measured(self, row: Row, known: Known) -> Row:
-        specs: dict[str, Spec] = {key: part.spec for key, part in known.parts.items()}
-        seat = seat_of(self.tools, known.target, specs)
+    def _measured(self, row: Row, target: Target) -> Row:
+        specs: dict[str, Spec] = {key: part.spec for key, part in self.known.parts.items()}
+        seat = seat_of(self.tools, target, specs)
         for traffic in self.bench.traffic:
-            row = self._traffic(row, known.target, traffic, seat)
+            row = self._traffic(row, target, traffic, seat)
         return row
 
     def _traffic(self, row: Row, target: Target, traffic: Traffic, seat: Seat) -> Row:

@@ -18,8 +18,10 @@ from .core.script import compose, seconds_for, split
 from .core.steps import Run
 from .core.words import HostPath, Word, shown
 from .engines.spec import Spec, text
+from .flow_bench_task import Task
 from .flow_look import Looker
-from .flow_targets import Target
+from .flow_status import status
+from .flow_targets import Target, target_of
 from .flow_types import Tools
 from .probes.gpu import PROBE, Gpu, Gpus
 from .readiness.stages import Worker
@@ -64,6 +66,19 @@ def in_use(tools: Tools, host: Host, chosen: tuple[int, ...], *, wait_s: float =
         if not taken or time.monotonic() >= ends:
             return "; ".join(taken)
         time.sleep(1.0)
+
+
+def ours_on(tools: Tools, task: Task) -> str:
+    """Return how to stop what bringup itself runs on the host, "" where that is nothing."""
+    name = task.host.name
+    for deployment in task.inventory.deployments_of(name):
+        target = target_of(task.inventory, deployment)
+        here = Target(task.inventory, deployment, target.on(name))
+        if any(one.word in ("runs", "drifted") for one in status(tools, here)):
+            return (
+                f"{deployment.name} runs there: bringup serve.stop --deployment {deployment.name}"
+            )
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from .engines.topology import gpus_needed
 from .engines.topology_facts import hardware_of, subject_of
 from .engines.topology_load import Topology
 from .flow import make_plan, probes_of
+from .flow_bench_host import in_use
 from .flow_bench_task import Task, accepted
 from .flow_gather import gather
 from .flow_serve import know
@@ -205,10 +206,11 @@ WOULD_START = "would start"
 
 def plan(tools: Tools, task: Task, bench: Bench) -> tuple[Planned, ...]:
     """Return what a run would do; starts and writes nothing."""
-    return tuple(_planned(tools, task, bench, topology) for topology in bench.topologies)
+    used = "" if task.accepts_use else in_use(tools, task.host, task.ground.gpus)
+    return tuple(_planned(tools, task, bench, one, used) for one in bench.topologies)
 
 
-def _planned(tools: Tools, task: Task, bench: Bench, topology: Topology) -> Planned:
+def _planned(tools: Tools, task: Task, bench: Bench, topology: Topology, used: str) -> Planned:
     row: Row | None = bench.row(topology)
     if row is not None and row.is_final:
         return Planned(topology, "kept", why=f"{row.state} at {bench.at}")
@@ -220,8 +222,9 @@ def _planned(tools: Tools, task: Task, bench: Bench, topology: Topology) -> Plan
     made = make_plan(tools, order, task.host, known.facts)
     blocks = [one for one in accepted(made.findings, task.accept) if one.level.value == "block"]
     words = tuple(line(part.spec.command) for part in known.parts.values())
-    if blocks:
-        return Planned(topology, "would be refused", words, f"{blocks[0].title} ({blocks[0].id})")
+    if used or blocks:
+        why = used or f"{blocks[0].title} ({blocks[0].id})"
+        return Planned(topology, "would be refused", words, why)
     return Planned(topology, WOULD_START, words)
 
 

@@ -29,6 +29,11 @@ class Task:
     def host(self) -> Host:
         return self.inventory.hosts[self.ground.host]
 
+    @property
+    def accepts_use(self) -> bool:
+        """Whether the operator takes GPUs that somebody uses."""
+        return "GPU-20" in self.accept
+
     def wish(self, topology: Topology, *, check: bool = False) -> Wish:
         """Return the wish to start the deployment in a topology."""
         made = derived(self.deployment, topology, self.ground)

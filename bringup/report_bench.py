@@ -114,10 +114,11 @@ def _stopped(names: str, row: Row) -> RenderableType:
 
 
 def figures(bench: Bench) -> list[str]:
-    """Return the report's figures for the traffic that was run, a line each model."""
+    """Return the report's figures for the traffic that was run: of this model, else of all."""
     lines = []
     names = {traffic.name: traffic for traffic in bench.traffic}
-    for model in dict.fromkeys(figure.model for figure in FIGURES):
+    models = dict.fromkeys(figure.model for figure in FIGURES)
+    for model in [one for one in models if one in bench.subject.model] or models:
         for name, traffic in names.items():
             own = [f for f in FIGURES if f.model == model and f.traffic == name]
             each = (f"{SHORT[f.topology]} {f.output_tokens_s:,.0f} at {f.tpot_ms:g} ms"

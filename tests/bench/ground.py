@@ -101,7 +101,7 @@ class Ground:
     def inventory(self) -> Path:
         return self.folder / "inventory"
 
-    def write(self, **knobs: Any) -> None:
+    def write(self, *, in_container: bool = True, **knobs: Any) -> None:
         """Write the inventory: a pair, from which the others are derived."""
         (self.inventory / "deployments").mkdir(parents=True, exist_ok=True)
         (self.inventory / "kinds").mkdir(exist_ok=True)
@@ -109,9 +109,9 @@ class Ground:
         hosts = {"hosts": {self.host.name: login}}
         (self.inventory / "hosts.yml").write_text(yaml.safe_dump(hosts))
         path = self.inventory / f"deployments/{NAME}.yml"
-        path.write_text(yaml.safe_dump(self._deployment(knobs), sort_keys=False))
+        path.write_text(yaml.safe_dump(self._deployment(in_container, knobs)))
 
-    def _deployment(self, knobs: dict[str, Any]) -> dict[str, Any]:
+    def _deployment(self, in_container: bool, knobs: dict[str, Any]) -> dict[str, Any]:
         image = {"name": "standin", "reference": TAG, "digest": self.image,
                  "engine_version": "0.24.0"}  # fmt: skip
         role = {"hosts": self.host.name, "knobs": {"port": 8100}}
@@ -119,6 +119,7 @@ class Ground:
             "engine": "vllm",
             "model": {"served_name": NAME, "path": "/model", "weights_gib": 15},
             "image": image,
+            "in_container": in_container,
             "roles": {"prefill": {"mode": "prefill", "gpus": [0], **role},
                       "decode": {"mode": "decode", "gpus": [1], **role, "knobs": {"port": 8200}}},
             "knobs": {"gpu_access": "none", "memlock": "65536", "shm": "64m",
@@ -191,6 +192,7 @@ def ground(folder: Path, yard: Yard) -> Iterator[Ground]:
         done = host.exec("docker", "import", "-", TAG, stdin=image_tar())
         for path, content in (
             ("/usr/local/bin/vllm-router", script("/usr/bin/env python3")),
+            ("/usr/local/bin/vllm", script("/usr/bin/env python3")),
             ("/usr/local/bin/nvidia-smi", SMI.encode()),
         ):
             host.exec("tee", path, stdin=content)

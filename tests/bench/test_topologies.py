@@ -148,3 +148,52 @@ def test_a_tool_without_a_result_fails_the_row(
     assert found["exit"] == 1
     assert why in rows(found)["dp"]["why"]
     assert host.names() == []
+
+
+def test_an_engine_on_the_host_itself_is_measured_there(host: Ground) -> None:
+    host.write(in_container=False)
+    host.behave(**{"1p1d": {"gap_ms": 20}})
+    found = host.document("--topology", "dp", "--topology", "1p1d")
+    assert found["exit"] == 0, found["rows"]
+    assert [row["state"] for row in found["rows"]] == ["measured", "measured"]
+    assert rows(found)["dp"]["results"][0]["command"].startswith("sh -c ")
+    assert host.names() == []
+    assert host.host.exec("pgrep", "-f", "vllm serve", check=False).returncode == 1
+
+
+def test_a_taken_port_is_refused_with_its_owner(host: Ground) -> None:
+    listener = "import socket,time; s=socket.create_server(('', 8000)); time.sleep(600)"
+    host.host.exec("sh", "-c", f'setsid python3 -c "{listener}" </dev/null >/dev/null 2>&1 &')
+    try:
+        until(lambda: b":1F40" in host.host.exec("cat", "/proc/net/tcp").stdout, "it listens")
+        found = host.document("--topology", "tp")
+    finally:
+        host.host.exec("pkill", "-f", "create_server", check=False)
+    assert found["exit"] == 4
+    assert rows(found)["tp"]["cause"] == "NET-05"
+    assert "python3" in rows(found)["tp"]["evidence"]
+
+
+def test_a_deployment_of_ours_on_the_gpus_is_named_with_how_to_stop_it(host: Ground) -> None:
+    host.host.exec("touch", "/model/foreign")
+    label = ("--label", "bringup.config=sha256:1")
+    host.host.exec("docker", "run", "-d", "--name", f"{NAME}-prefill", *label, host.image,
+                   "/bin/sleep", "600")  # fmt: skip
+    found = host.document()
+    assert found["exit"] == 4
+    assert rows(found)["dp"]["fix"] == f"{NAME} runs there: bringup serve.stop --deployment {NAME}"
+    assert host.names() == [f"{NAME}-prefill"]
+
+
+def test_a_host_that_is_cut_off_keeps_the_rows_before(host: Ground) -> None:
+    host.behave(tp={"load_s": 600})
+    begun = host.begin()
+    until(lambda: "tp start: 0 s" in begun.log, "the second topology starts", seconds=120)
+    host.host.cut()
+    try:
+        code = begun.child.wait(300)
+    finally:
+        host.host.mend()
+    assert code == 3, begun.log
+    (file,) = host.folder.glob("state/bench/toy/*.json")
+    assert [row["state"] for row in json.loads(file.read_text())["rows"]] == ["measured"]
