@@ -40,6 +40,8 @@ card() {
     echo "<used>90000 MiB</used></fb_memory_usage><processes><process_info><pid>4242</pid>"
     echo "<type>C</type><process_name>/opt/train/run.py</process_name>"
     echo "<used_memory>89000 MiB</used_memory></process_info></processes></gpu>"
+  elif [ -f /model/leak ]; then
+    echo "<used>90000 MiB</used></fb_memory_usage><processes></processes></gpu>"
   else
     echo "<used>4 MiB</used></fb_memory_usage><processes></processes></gpu>"
   fi
@@ -152,12 +154,20 @@ class Ground:
         assert found, done.stdout[-3000:] + done.stderr
         return {**found[-1], "exit": done.returncode}
 
-    def begin(self) -> Program:
+    def advise(self) -> subprocess.CompletedProcess[str]:
+        """Ask for advice with the lengths that were measured."""
+        words = [sys.executable, "-m", "bringup", "topology.advise", NAME, "--json"]
+        words += ["--input-tokens", "16", "--output-tokens", "40"]
+        words += ["--inventory", str(self.inventory), "--state", str(self.folder / "state")]
+        words += ["--known-hosts", str(self.yard.known_hosts)]
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    def begin(self, *more: str) -> Program:
         """Start the verb and let it run."""
         log = self.folder / "begun.out"
         log.unlink(missing_ok=True)
         env = dict(os.environ)
-        return Program.start("bench", self.words(), env=env, cwd=ROOT, log_file=log)
+        return Program.start("bench", self.words(*more), env=env, cwd=ROOT, log_file=log)
 
     def interrupt(self, program: Program) -> int:
         """Press Ctrl-C; return the exit code."""
@@ -180,7 +190,7 @@ class Ground:
         subprocess.run(["rm", "-rf", str(self.folder / "state")], check=True)
 
 
-TRAFFIC = ("--traffic", "16x40", "--traffic", "400x10", "--prompts", "4")
+TRAFFIC = ("--traffic", "16x40", "--prompts", "4")
 ACCEPTED = ("GPU-01", "GPU-02", "GPU-07", "GPU-22", "STO-04", "CTR-03", "container-engine")
 """What a host misses whose cards only nvidia-smi knows."""
 

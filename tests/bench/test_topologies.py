@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from bringup.flow_bench_host import in_use
+from bringup.flow_open import Choice, read_inventory, tools_for
 from tests.dynamo.processes import until
 from tests.fleet.yard import Yard
 
@@ -17,6 +19,7 @@ from .ground import NAME, Ground, ground
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("bench-docker")]
 
+TWO = ("--topology", "dp", "--topology", "tp")
 NO_NVCC = "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist"
 
 
@@ -45,7 +48,7 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 
 def test_two_are_measured_and_the_one_that_dies_is_a_row_with_its_cause(host: Ground) -> None:
     host.behave(dp={"gap_ms": 5}, tp={"say": NO_NVCC, "exit": 1}, **{"1p1d": {"gap_ms": 20}})
-    found = host.document()
+    found = host.document("--traffic", "400x10")
     by_name = rows(found)
     assert found["exit"] == 1
     assert {name: row["state"] for name, row in by_name.items()} == {
@@ -79,16 +82,16 @@ def test_check_mode_shows_the_plan_and_starts_nothing(host: Ground) -> None:
 
 def test_a_run_that_is_broken_off_keeps_its_rows_and_the_next_goes_on(host: Ground) -> None:
     host.behave(tp={"load_s": 600})
-    begun = host.begin()
+    begun = host.begin(*TWO)
     until(lambda: "tp start: 0 s" in begun.log, "the second topology starts", seconds=120)
     assert host.interrupt(begun) == 130, begun.log
     assert host.names() == []
     (file,) = host.folder.glob("state/bench/toy/*.json")
     kept = json.loads(file.read_text())
     host.behave()
-    found = host.document()
+    found = host.document(*TWO)
     assert found["exit"] == 0
-    assert [row["state"] for row in found["rows"]] == ["measured"] * 3
+    assert [row["state"] for row in found["rows"]] == ["measured"] * 2
     assert found["at"] == kept["at"]
     assert rows(found)["dp"] == kept["rows"][0]
 
@@ -187,7 +190,7 @@ def test_a_deployment_of_ours_on_the_gpus_is_named_with_how_to_stop_it(host: Gro
 
 def test_a_host_that_is_cut_off_keeps_the_rows_before(host: Ground) -> None:
     host.behave(tp={"load_s": 600})
-    begun = host.begin()
+    begun = host.begin(*TWO)
     until(lambda: "tp start: 0 s" in begun.log, "the second topology starts", seconds=120)
     host.host.cut()
     try:
@@ -197,3 +200,23 @@ def test_a_host_that_is_cut_off_keeps_the_rows_before(host: Ground) -> None:
     assert code == 3, begun.log
     (file,) = host.folder.glob("state/bench/toy/*.json")
     assert [row["state"] for row in json.loads(file.read_text())["rows"]] == ["measured"]
+
+
+def test_memory_that_nobody_holds_is_waited_for_until_it_is_free(host: Ground) -> None:
+    known = read_inventory(str(host.inventory))
+    choice = Choice(str(host.inventory), known_hosts=str(host.yard.known_hosts),
+                    state=str(host.folder / "state"))  # fmt: skip
+    one = known.hosts[host.host.name]
+    host.host.exec("sh", "-c", "touch /model/leak; (sleep 4; rm /model/leak) >/dev/null 2>&1 &")
+    with tools_for(known, choice, lambda _: None) as tools:
+        assert in_use(tools, one, (0, 1)) == "GPU 0: 90,000 MiB in use; GPU 1: 90,000 MiB in use"
+        assert in_use(tools, one, (0, 1), wait_s=60) == ""
+
+
+def test_advice_believes_what_was_measured(host: Ground) -> None:
+    host.behave(dp={"gap_ms": 30}, tp={"gap_ms": 5})
+    assert host.document(*TWO)["exit"] == 0
+    done = host.advise()
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert last["advice"]["choice"] == "tensor parallel", said(done)
+    assert last["advice"]["arguments"][0]["variable"] == "measured"
