@@ -13,8 +13,8 @@ from .flow_status import logs, status
 from .flow_targets import Target, words_of
 from .flow_types import Tools
 from .readiness.failures import CONSEQUENCE, Match, addressed, diagnose, last_words
+from .readiness.shown import signs_of
 from .readiness.stages import Run, Worker
-from .readiness.verdict import signs_of
 
 
 def ended_early(

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from .core.errors import UsageError
 from .edge.catalogue import failures
-from .readiness.failures import Case, Match, diagnose, lines_of, unexplained
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What was found in one log: known causes, the likeliest first; else its last words."""
-
-    source: str
-    matches: tuple[Match, ...]
-    said: tuple[str, ...] = ()
+from .readiness.diagnosis import Diagnosis
+from .readiness.failures import Case, diagnose, lines_of, unexplained
 
 
 def diagnose_text(source: str, log: str, case: Case | None = None) -> Diagnosis:

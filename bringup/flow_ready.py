@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import itertools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,10 +15,10 @@ from .core.reading import Known
 from .core.remote import Remote
 from .core.script import compose, seconds_for, split
 from .edge.catalogue import failures
-from .edge.chat import chat
 from .edge.pool import each
 from .edge.starts import add_starts, read_starts
 from .flow_look import Looker
+from .flow_request import Request
 from .flow_targets import Target, as_written, head_ask, head_name
 from .flow_types import Tools
 from .flow_unlisted import explained
@@ -27,7 +27,7 @@ from .readiness.cards import Announced
 from .readiness.doing import doing
 from .readiness.failures import Case, catalogue
 from .readiness.proof import prove
-from .readiness.stages import WAITS, Chat, Look, Stage, Worker
+from .readiness.stages import WAITS, Look, Stage, Worker
 from .readiness.stream import request
 from .readiness.verdict import Over, Ready, Terms, Verdict, Waiting, judge
 from .readiness.watch import State, Watched, advance, begin
@@ -54,31 +54,14 @@ class Waited:
         return Exit.DONE if isinstance(self.verdict, Ready) else Exit.FAILED
 
 
-@dataclass(slots=True)
-class Request:
-    """One chat completion on its way, beside the looks; and what workers had counted before."""
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """How a deployment stood when it was looked at, and who can look closer."""
 
+    target: Target
+    state: State
     looker: Looker
-    wish: dict[str, object]
-    seconds: float
-    before: dict[str, float | None] = field(default_factory=dict)
-    answer: Chat | None = None
-    ended: float = 0.0
-
-    def send(self) -> Request:
-        """Begin; the answer comes from a thread of its own."""
-        self.before = self.looker.counters(asked=False)
-        threading.Thread(target=self._run, name="chat", daemon=True).start()
-        return self
-
-    def _run(self) -> None:
-        try:
-            url, opener = self.looker.frontend, self.looker.opener()
-            answer = chat(url, self.wish, seconds=self.seconds, opener=opener)
-        except Exception as error:  # noqa: BLE001 - a thread's own fault must not end in silence
-            answer = Chat(0, error=f"{type(error).__name__}: {error}")
-        self.ended = time.monotonic()
-        self.answer = answer
+    terms: Terms
 
 
 @dataclass(slots=True)
@@ -97,10 +80,7 @@ class Wait:
     def run(self) -> Waited:
         """Look and judge until it serves or is over."""
         began = time.monotonic()
-        self.target = self._as_written()
-        looker = Looker(self.target, self._remote, self.tools.nonce)
-        terms = self._terms()
-        state = self._begin(began)
+        looker, terms, state = self._open(began)
         while True:
             state = advance(state, self._look(looker, state), terms.known)
             verdict = judge(state, terms)
@@ -112,6 +92,31 @@ class Wait:
             verdict = explained(verdict, state, looker, terms.known)
         self._remember(state)
         return Waited(self.target, state, verdict, time.monotonic() - began)
+
+    def survey(self) -> Surveyed:
+        """Look twice, and on until one request has its answer where the model is listed.
+
+        Nothing is judged by how long it stands: it is how things are now.
+        """
+        began = time.monotonic()
+        looker, terms, state = self._open(began)
+        for number in itertools.count(1):
+            state = advance(state, self._look(looker, state), terms.known)
+            self.show(state, Waiting(state.stage))
+            spent = time.monotonic() - began
+            is_open = state.listed and not state.chat and spent < self.chat_s + AGAIN_S
+            if number > 1 and not is_open:
+                break
+            time.sleep(self.every_s)
+        return Surveyed(self.target, state, looker, terms)
+
+    def _open(self, began: float) -> tuple[Looker, Terms, State]:
+        self.target = self._as_written()
+        return (
+            Looker(self.target, self._remote, self.tools.nonce),
+            self._terms(),
+            self._begin(began),
+        )
 
     def _remote(self, name: str) -> Remote:
         return self.tools.fleet.remote(name)

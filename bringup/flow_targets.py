@@ -168,6 +168,8 @@ def words_of(target: Target, worker: Worker | None) -> Mapping[str, str]:
     shared["IMAGE"] = deployment.image.reference or deployment.image.name
     if deployment.services.etcd:
         shared["ETCD_ENDPOINT"] = deployment.services.etcd[0]
+    if deployment.services.frontend:
+        shared["FRONTEND"] = deployment.services.frontend.rstrip("/")
     if worker is None:
         return shared
     return {**shared, "HOST": worker.host, "ROLE": worker.role, "CONTAINER": worker.name,

@@ -10,7 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from .core.document import plain
+from .core.rules import Level
+from .readiness.diagnosis import Diagnosis
 from .readiness.failures import CONSEQUENCE, Match, addressed
+from .report_probe import finding_view
 
 SHOWN = 3
 """Causes that are shown whole; the others by name."""
@@ -77,4 +81,34 @@ def match_document(match: Match, names: Mapping[str, str] | None = None) -> dict
         "command": addressed(match.command, names or {}),
         "checks": list(failure.checks),
         "sources": list(failure.sources),
+    }
+
+
+def diagnosis_block(one: Diagnosis, *, with_source: bool) -> RenderableType:
+    """Return what was found of one log or worker, under its name and how it stands."""
+    rows: list[RenderableType] = []
+    if with_source or one.stands:
+        colour = "green" if one.is_well else "yellow"
+        rows.append(
+            Text(one.source, "bold").append(f"  {one.stands}" if one.stands else "", colour)
+        )
+    rows += [finding_view(finding) for finding in one.findings if finding.level is not Level.OK]
+    if one.matches:
+        rows.append(diagnosis_view(one.matches, one.words))
+    is_open = not (one.matches or one.findings or one.is_well or one.stands)
+    if one.said or is_open:
+        rows.append(unknown_view(one.said))
+    return Group(*rows)
+
+
+def diagnosis_document(one: Diagnosis) -> dict[str, Any]:
+    """Return a diagnosis as plain data."""
+    return {
+        "schema": "bringup.diagnosis/1",
+        "source": one.source,
+        "stands": one.stands,
+        "well": one.is_well,
+        "causes": [match_document(match, one.words) for match in one.matches],
+        "findings": plain(one.findings),
+        "said": list(one.said),
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..core.rules import Finding, Status
 from ..core.version import within
+from .signs import said
 
 WINDOW = 400
 """Lines within which all parts of a signature that needs several must stand: one traceback."""
@@ -162,7 +163,7 @@ def _match(failure: Failure, lines: list[str], case: Case) -> Match | None:
     wrong = (Status.FAIL, Status.WARN)  # unknown backs nothing
     backed = tuple(f for f in case.findings if f.id in failure.checks and f.status in wrong)
     if not failure.says:
-        return Match(failure, ", ".join(failure.signs), 0, backed)
+        return Match(failure, said(failure.signs), 0, backed)
     for number, line in _hits(failure, lines):
         near = lines[max(0, number - WINDOW) : number + WINDOW]
         if all(any(pattern.search(other) for other in near) for pattern in failure.also):

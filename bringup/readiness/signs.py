@@ -5,16 +5,20 @@ One place declares them; `watch` and `verdict` give them, `failures/*.yml` uses 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 SIGNS: Mapping[str, str] = MappingProxyType(
     {
         "container.exited": "the worker's container or process has ended",
-        "container.exit": "its exit code, as container.exit=2",
+        "container.exit": "its exit code is that, as container.exit=2",
         "container.oom": "it was ended for lack of memory",
         "container.not-oom": "it was ended, and not for lack of memory",
         "container.loop": "it was restarted three times or more while we waited",
+        "container.gone": "there is no container or process of it",
+        "etcd.down": "etcd does not answer a worker's host",
+        "nats.down": "NATS does not answer a worker's host",
+        "frontend.down": "the frontend does not answer",
         "worker.dynamo": "the deployment's workers are to register with Dynamo",
         "worker.unreachable": "an announced address does not answer from a host of the deployment",
         "cards.none": "nobody has registered",
@@ -36,3 +40,12 @@ SIGNS: Mapping[str, str] = MappingProxyType(
         "paired.no": "one request did not pass through both workers",
     }
 )
+
+
+def said(signs: Iterable[str]) -> str:
+    """Return signs in words, as the evidence of a state."""
+    return "; ".join(_said(*sign.partition("=")) for sign in signs)
+
+
+def _said(name: str, _equals: str, value: str) -> str:
+    return f"exit code {value}" if name == "container.exit" else SIGNS.get(name, name)

@@ -6,23 +6,16 @@ took longer than it may.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..core.host import Mode
-from ..core.reading import Absent, Known
 from ..core.rules import Finding
 from . import budgets
 from .budgets import Past
-from .cards import ModelCard
-from .engine_log import Phase
 from .failures import CONSEQUENCE, Catalogue, Match, diagnose, unexplained
-from .stages import WAITS, Run, Stage
-from .watch import State, Watched, role_of
-
-LOOP = 3
-"""Restarts during one wait that make a loop (proposed)."""
-
+from .shown import LOOP, card_signs, state_signs, worker_signs
+from .stages import WAITS, Stage
+from .watch import State, Watched
 
 STALE_S = 12.0
 """How long a state must hold before it is judged: keys of a killed worker outlive it by 10 s."""
@@ -126,7 +119,7 @@ def _ended(seen: Watched) -> str:
 
 
 def _over(seen: Watched, terms: Terms, why: str) -> Over:
-    case = replace(terms.known.case, signs=frozenset(run_signs(seen)))
+    case = replace(terms.known.case, signs=frozenset(worker_signs(seen)))
     found = diagnose(terms.known.rows, seen.lines, case)
     said = unexplained(found, seen.lines)
     return Over(seen.stage, why, seen.worker.key, found, said)
@@ -162,7 +155,7 @@ def _deployment_over(state: State, terms: Terms) -> Over | None:
     held = state.now - state.since
     signs = frozenset(state_signs(state))
     case = replace(terms.known.case, signs=signs)
-    fresh = _fresh_lines(state)
+    fresh = fresh_lines(state)
     found = diagnose(terms.known.rows, fresh, case)
     sure = [m for m in found if m.is_certain and m.failure.weight > CONSEQUENCE]
     if any(held >= (terms.told_s if m.failure.says else terms.least_s) for m in sure):
@@ -179,7 +172,7 @@ def _is_settled(state: State) -> bool:
     return bool({"cards.names-differ", "cards.namespaces-differ"} & set(card_signs(state)))
 
 
-def _fresh_lines(state: State) -> list[str]:
+def fresh_lines(state: State) -> list[str]:
     """What rows may speak of: of workers since the request was sent, of what is in front, all."""
     lines: list[str] = []
     for key, watched in state.workers.items():
@@ -187,97 +180,6 @@ def _fresh_lines(state: State) -> list[str]:
         if since is not None:
             lines += [line for number, line in watched.suspects if number > since]
     return lines
-
-
-def run_signs(seen: Watched) -> Iterator[str]:
-    """Yield what a worker's container or process shows."""
-    if seen.run is not None:
-        yield from signs_of(seen.run, seen.restarts)
-
-
-def signs_of(run: Run, restarts: int = 0) -> Iterator[str]:
-    """Yield what a run shows; `restarts` counts those seen besides its own count."""
-    if max(restarts, run.count) >= LOOP:
-        yield "container.loop"
-    if run.is_up or run.status in ("gone", "starting"):
-        return
-    yield "container.exited"
-    yield "container.oom" if run.oom else "container.not-oom"
-    if run.exit is not None:
-        yield f"container.exit={run.exit}"
-
-
-def state_signs(state: State) -> Iterator[str]:
-    """Yield what discovery and the frontend show of the whole deployment."""
-    yield from card_signs(state)
-    if state.uses_etcd:
-        yield "worker.dynamo"
-    if state.unreachable:
-        yield "worker.unreachable"
-    own = [w for w in state.workers.values() if not (w.worker.url or w.worker.follows)]
-    if all(w.progress.phase is Phase.SERVING for w in own):
-        yield "peers.up"
-    yield from _frontend_signs(state)
-
-
-def card_signs(state: State) -> Iterator[str]:
-    """Yield what the announcements show."""
-    if state.announced is None:
-        return
-    mine, wanted = state.cards, {w.worker.mode for w in state.workers.values() if _works(w)}
-    there = {role_of(card) for card in mine}
-    if not state.announced.cards:
-        yield "cards.none"
-    elif wanted <= there:
-        yield "cards.complete"
-    else:
-        yield "cards.some"
-    yield from _differences(state, mine, wanted)
-    if any(instance.transport != "tcp" for instance in state.announced.instances):
-        yield "transport.nats"
-
-
-def _works(watched: Watched) -> bool:
-    return not watched.worker.is_front and not watched.worker.is_service
-
-
-def _differences(state: State, mine: tuple[ModelCard, ...], wanted: set[Mode]) -> Iterator[str]:
-    """Compare the sides of a pair: by name over all that our own hosts announce, by namespace."""
-    ours = [card for card in _ours(state) if role_of(card) in wanted]
-    names = {role: {c.name for c in ours if role_of(c) is role} for role in wanted}
-    if all(names.values()) and len(wanted) > 1 and not set.intersection(*names.values()):
-        yield "cards.names-differ"
-    if ours and not any(state.name in (card.name, *card.aliases) for card in ours):
-        yield "cards.other-name"
-    spaces = {role: {c.namespace for c in mine if role_of(c) is role} for role in wanted}
-    if all(spaces.values()) and len(wanted) > 1 and not set.intersection(*spaces.values()):
-        yield "cards.namespaces-differ"
-    if mine and state.namespace not in {card.namespace for card in mine}:
-        yield "cards.other-namespace"
-
-
-def _ours(state: State) -> list[ModelCard]:
-    """Cards of workers on this deployment's hosts, whatever name they go by."""
-    if state.announced is None:
-        return []
-    hosts = {a for w in state.workers.values() for a in w.worker.addresses}
-    places = {i.instance: i.address.rpartition(":")[0] for i in state.announced.instances}
-    return [c for c in state.announced.cards if places.get(c.instance) in hosts]
-
-
-def _frontend_signs(state: State) -> Iterator[str]:
-    if state.listed is not None:
-        yield "listed" if state.listed else "list.empty"
-    if isinstance(state.peers, Absent):
-        yield "ready.404"
-    elif isinstance(state.peers, Known) and state.peers.value.missing:
-        yield "ready.missing"
-    chat = state.chat
-    if chat is not None and not chat.is_good:
-        empty = chat.status == 200 and not chat.error
-        yield "chat.silent" if chat.silent else "chat.empty" if empty else "chat.error"
-    if state.unpaired:
-        yield "paired.no"
 
 
 def left(state: State, terms: Terms) -> float | None:

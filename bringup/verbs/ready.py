@@ -79,8 +79,10 @@ def diagnose(
 ) -> Exit:
     """Name what a log of an engine, frontend, container or driver tells: cause, why, what to do.
 
-    Works on any log: causes come from a catalogue of known failures, each with its source. Exit
-    codes: 0 a known cause was found, 1 none, 2 wrong input.
+    Works on any log: causes come from a catalogue of known failures, each with its source. With
+    --deployment its workers are looked at as they stand: state, log and their hosts' checks; then
+    discovery, the frontend, and one short request where the model is listed. Exit codes: 0 a known
+    cause was found, or all is well; 1 neither; 2 wrong input; 3 not reachable.
     """
     from ..flow_diagnose import diagnose_text, read_text
     from ..flow_diagnose_hosts import diagnose_hosts
@@ -89,7 +91,7 @@ def diagnose(
     from ..flow_serve_open import serving_tools
     from ..flow_targets import find_deployment, target_of
     from ..readiness.failures import Case
-    from ..report_diagnose import diagnosis_view, match_document, unknown_view
+    from ..report_diagnose import diagnosis_block, diagnosis_document
 
     if not (log or host or deployment):
         raise UsageError(
@@ -106,17 +108,10 @@ def diagnose(
         with serving_tools(known, choice, screen.tell, local=local) as tools:
             found += diagnose_hosts(tools, Wish(known, target.deployment, names), target)
     for one in found:
-        screen.show(f"\n{one.source}" if len(found) > 1 else "")
-        screen.show(diagnosis_view(one.matches) if one.matches else unknown_view(one.said))
-        screen.emit(
-            {
-                "schema": "bringup.diagnosis/1",
-                "source": one.source,
-                "causes": [match_document(match) for match in one.matches],
-                "said": list(one.said),
-            }
-        )
-    return Exit.DONE if all(one.matches for one in found) else Exit.FAILED
+        screen.show(diagnosis_block(one, with_source=len(found) > 1))
+        screen.emit(diagnosis_document(one))
+    is_told = any(one.matches for one in found) or all(one.is_well for one in found)
+    return Exit.DONE if is_told else Exit.FAILED
 
 
 VERBS = (

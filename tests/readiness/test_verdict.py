@@ -12,8 +12,9 @@ from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.edge.catalogue import failures
 from bringup.readiness.cards import Announced, Instance, ModelCard
 from bringup.readiness.failures import Case, catalogue
+from bringup.readiness.shown import state_signs
 from bringup.readiness.stages import Chat, Look, Peers, Run, Stage, Worker, WorkerLook
-from bringup.readiness.verdict import Over, Ready, Terms, Verdict, Waiting, judge, state_signs
+from bringup.readiness.verdict import Over, Ready, Terms, Verdict, Waiting, judge
 from bringup.readiness.watch import State, advance, begin
 
 TERMS = Terms(catalogue(failures(), Case("dynamo.sglang")))

@@ -34,7 +34,10 @@ echo "server_args=ServerArgs($*)"
 [ "$2" != dynamo.frontend ] || httpd -h /www -p "$4"
 [ ! -f /model/say ] || cat /model/say
 [ ! -f /model/exit ] || exit "$(cat /model/exit)"
-while :; do sleep 1 & wait $!; done
+while :; do
+  [ ! -f /model/grow ] || exec tail -c 500000000 /dev/zero
+  sleep 1 & wait $!
+done
 """
 
 
@@ -54,7 +57,7 @@ def image_tar() -> bytes:
             info = tarfile.TarInfo(name)
             info.size, info.mode = len(content), 0o755
             tar.addfile(info, io.BytesIO(content))
-        for applet in ("sh", "sleep", "cat", "echo", "httpd"):
+        for applet in ("sh", "sleep", "cat", "echo", "httpd", "tail"):
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             tar.addfile(link)

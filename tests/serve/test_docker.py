@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,6 +208,64 @@ def test_docker_kill_during_the_wait_is_told_as_that(pair: Docked) -> None:
     assert pair.states()[key] == "exited (137)"
     start(pair)
     assert pair.states()[key] == "runs"
+
+
+def diagnosed(made: Docked) -> dict[str, dict[str, Any]]:
+    """What `diagnose --deployment` says, by worker."""
+    done = made.run("diagnose", "--json")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    rows = [row for row in found if row["schema"] == "bringup.diagnosis/1"]
+    assert rows, said(done)
+    return {row["source"]: row for row in rows}
+
+
+def causes(row: dict[str, Any]) -> list[str]:
+    return [cause["id"] for cause in row["causes"]]
+
+
+def test_a_loop_of_restarts_is_told_with_its_cause(pair: Docked) -> None:
+    host, key = pair.hosts[1], names(pair)[1]
+    line = "__main__.py: error: unrecognized arguments: --odd 3"
+    pair.write(restart="unless-stopped")
+    host.exec("sh", "-c", f"echo '{line}' >/model/say; echo 2 >/model/exit")
+    pair.run("serve.start", "--role", "decode")
+    counted = ("docker", "inspect", "-f", "{{.RestartCount}}", f"{NAME}-decode")
+    until(lambda: int(host.text(*counted)) >= 3, "it was restarted three times")
+    done = pair.run("ready", "--json", "--every", "0.5", "--budget", "container=5")
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert (last["who"], causes(last)[0]) == (key, "unknown-flag")
+    row = diagnosed(pair)[key]
+    assert {"unknown-flag", "restart-loop"} <= set(causes(row))
+
+
+def test_a_container_without_memory_is_told_apart_from_one_that_was_killed(pair: Docked) -> None:
+    host, key = pair.hosts[1], names(pair)[1]
+    start(pair, "--role", "decode")
+    host.exec("docker", "update", "--memory", "24m", "--memory-swap", "24m", f"{NAME}-decode")
+    host.exec("touch", "/model/grow")
+    until(lambda: not pair.states()[key].startswith("runs"), "it was ended")
+    row = diagnosed(pair)[key]
+    assert causes(row)[0] == "container-out-of-memory", row
+    assert "exit code 137" in row["stands"]
+
+
+def test_a_full_disk_under_docker_is_named_when_nothing_can_start(pair: Docked) -> None:
+    host = pair.hosts[1]
+    host.exec("sh", "-c", "mount -t tmpfs -o size=64k tmpfs /var/lib/docker/containers")
+    try:
+        failed = pair.run("serve.start", "--role", "decode")
+    finally:
+        host.exec("umount", "/var/lib/docker/containers")
+    assert failed.returncode == 1, said(failed)
+    assert "no space left on device" in failed.stderr
+    assert "disk is full" in failed.stderr
+    assert pair.ids(host) == []
+
+
+def test_workers_that_are_gone_are_told_as_that(pair: Docked) -> None:
+    rows = diagnosed(pair)
+    assert {causes(rows[key])[0] for key in names(pair)} == {"not-there"}
+    assert rows[names(pair)[1]]["causes"][0]["command"].endswith(f"--host {pair.hosts[1].name}")
 
 
 def _python() -> str:

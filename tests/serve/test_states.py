@@ -267,3 +267,71 @@ def test_a_frontend_that_is_started_anew_does_not_end_the_wait(deployment: MakeP
     assert waiting.child.wait(90) in (0, 1), waiting.log
     last = json.loads(waiting.log.splitlines()[-1])
     assert last["verdict"] == "ready" or last["who"] == "h1/frontend"
+
+
+def diagnosed(made: Practice) -> dict[str, dict[str, Any]]:
+    """What `diagnose --deployment` says of each worker, and of the whole by its model's name."""
+    done = made.run("diagnose", "--json")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    rows = [row for row in found if row["schema"] == "bringup.diagnosis/1"]
+    assert rows, done.stdout + done.stderr
+    return {row["source"]: row | {"exit": done.returncode} for row in rows}
+
+
+def test_a_deployment_that_serves_is_told_as_well(deployment: MakePractice) -> None:
+    made = deployment()
+    made.start()
+    until(lambda: len(made.dynamo.announced().cards) >= 2, "both are announced")
+    assert ready(made)["verdict"] == "ready"
+    found = diagnosed(made)
+    assert {key: row["well"] for key, row in found.items()} == {
+        "h1/prefill": True, "h2/decode": True, "h1/frontend": True, NAME: True,
+    }  # fmt: skip
+    assert found[NAME]["stands"].startswith("serves: worker ids in the stream")
+    assert found[NAME]["exit"] == 0
+
+
+def test_states_are_named_at_one_look(deployment: MakePractice) -> None:
+    """The rows of one table, one after the other, on one deployment."""
+    made = deployment()
+    made.start("prefill", "frontend")
+    until(lambda: len(made.dynamo.announced().cards) == 1, "prefill is announced")
+    found = diagnosed(made)
+    assert causes(found["h2/decode"]) == ["not-there"]
+    assert found["h1/prefill"]["well"]
+    assert "list.empty" not in str(found[NAME])
+
+    made.set("decode", words=["--namespace", "elsewhere"])
+    made.start("decode")
+    until(lambda: len(made.dynamo.announced().cards) == 2, "both are announced")
+    assert causes(diagnosed(made)[NAME])[0] == "namespaces-differ"
+
+    made.set("decode", name="another")
+    made.start("decode")
+    until(lambda: "another" in {c.name for c in made.dynamo.announced().cards}, "it is announced")
+    assert causes(diagnosed(made)[NAME])[0] == "names-differ"
+
+    made.set("decode")
+    made.start("decode")
+    until(lambda: ready(made)["verdict"] == "ready", "it serves")
+    os.killpg(made.pid("frontend"), signal.SIGKILL)
+    found = diagnosed(made)
+    assert causes(found["h1/frontend"]) == ["not-there"]
+    assert causes(found[NAME]) == ["frontend-down"]
+
+
+def test_an_etcd_that_is_away_is_named_for_every_worker(
+    deployment: MakePractice, loopback: MakeLoopback
+) -> None:
+    dynamo = loopback()
+    assert dynamo.etcd is not None
+    made = deployment(dynamo)
+    for mode in ("prefill", "decode"):
+        made.set(mode, words=["--load-s", "60"])
+    made.start("prefill", "decode")
+    dynamo.etcd.program.freeze()
+    found = diagnosed(made)
+    dynamo.etcd.program.thaw()
+    for key in ("h1/prefill", "h2/decode"):
+        assert causes(found[key])[0] == "etcd-down", found[key]
+        assert found[key]["causes"][0]["command"] == f"curl -s {dynamo.etcd.url}/health"

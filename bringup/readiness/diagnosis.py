@@ -1,0 +1,25 @@
+"""What was found in one log, or of one worker as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..core.rules import Finding
+from .failures import Match
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found in one log: known causes, the likeliest first; else its last words.
+
+    `stands`: how the worker stands whose log it is. `findings` are of those who looked closer.
+    """
+
+    source: str
+    matches: tuple[Match, ...]
+    said: tuple[str, ...] = ()
+    stands: str = ""
+    is_well: bool = False
+    findings: tuple[Finding, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)  # what stands for HOST and the like
