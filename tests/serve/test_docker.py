@@ -251,14 +251,14 @@ def test_a_container_without_memory_is_told_apart_from_one_that_was_killed(pair:
 
 def test_a_full_disk_under_docker_is_named_when_nothing_can_start(pair: Docked) -> None:
     host = pair.hosts[1]
-    host.exec("sh", "-c", "mount -t tmpfs -o size=64k tmpfs /var/lib/docker/containers")
+    host.exec("sh", "-c", "mount -t tmpfs -o size=4k tmpfs /var/lib/docker/containers")
     try:
         failed = pair.run("serve.start", "--role", "decode")
     finally:
-        host.exec("umount", "/var/lib/docker/containers")
+        host.exec("umount", "-l", "/var/lib/docker/containers")
     assert failed.returncode == 1, said(failed)
     assert "no space left on device" in failed.stderr
-    assert "disk is full" in failed.stderr
+    assert "A disk is full" in failed.stderr
     assert pair.ids(host) == []
 
 
