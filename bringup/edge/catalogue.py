@@ -21,7 +21,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 def _pattern(text: str) -> str:
     try:
-        re.compile(text)
+        re.compile(f"(?:{text})")  # all rows are joined to one pattern: (?i:…) may stand in it
     except re.error as error:
         raise ValueError(f"no regular expression: {error}") from error
     return text

@@ -134,6 +134,10 @@ def test_an_unknown_log_gives_its_last_telling_lines() -> None:
     ("text", "said"),
     [
         ("- {id: a, title: t, cause: c, fix: f, sources: [x], says: ['(']}", "regular expression"),
+        (
+            "- {id: a, title: t, cause: c, fix: f, sources: [x], says: ['(?i)x']}",
+            "global flags",
+        ),
         ("- {id: a, title: t, cause: c, fix: f, sources: [x], signs: [odd]}", "no sign 'odd'"),
         ("- {id: a, title: t, cause: c, fix: f, sources: [x]}", "nothing that would show it"),
         ("- {id: a, title: t, cause: c, fix: f, says: [x]}", "sources"),
