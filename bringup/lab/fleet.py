@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -11,19 +10,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import ToolError
 from . import MISSING, keys, machine, toolkit, tree
-from .describe import describe
-from .hardware import USER, Hardware, address
+from .describe import describe, names
+from .hardware import USER, Hardware
 from .host import tree as tree_of
-from .inventory import inventory_files, neighbours
+from .inventory import DEPLOYMENTS, inventory_files
+from .lock import holder
+from .orders import orders
 
 FOLDER = Path(".lab")
 """Where the fleet lives unless somebody says otherwise, below the working directory."""
@@ -77,8 +78,9 @@ def up(
 ) -> LabStatus:
     """Bring the fleet to its descriptions, whatever stood there, and return how it stands.
 
-    `hosts` are names or patterns (``b300-[01-30]``); by default the hosts that are up, or all
-    described ones. `fresh` makes host folders anew. `descriptions` takes the place of the files.
+    `hosts` are names or patterns (``b300-[01-30]``); by default the hosts that are up and those
+    described since, or all described ones. `fresh` makes host folders anew. `descriptions` takes
+    the place of the files.
     Raises UsageError for an unknown host, ToolError when the server does not start.
     """
     if find_spec("asyncssh") is None:
@@ -126,7 +128,7 @@ def down(folder: Path = FOLDER, *, remove: bool = False, on_line: Say = _quiet) 
 def status(folder: Path = FOLDER) -> LabStatus:
     """Return how the fleet stands."""
     folder = folder.resolve()
-    ports = _read(folder / "server.json").get("ports", {})
+    ports = _ports(folder)
     rows = _read(folder / "fleet.json").get("hosts", ())
     hosts = tuple(
         LabHost(
@@ -143,7 +145,10 @@ def digest(folder: Path, host: str) -> str:
 
 
 def server_pid(folder: Path) -> int | None:
-    """Return the server's process, or None: alive is who holds the lock, not what a file says."""
+    """Return the server's process, or None: alive is who holds the lock, not what a file says.
+
+    Raises ToolError where the lock is held and nothing tells by whom.
+    """
     lock = folder / "server.lock"
     if not lock.exists():
         return None
@@ -151,12 +156,30 @@ def server_pid(folder: Path) -> int | None:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return int(_read(folder / "server.json").get("pid", 0)) or None
+            pid = holder(lock) or int(_read(folder / "server.json").get("pid", 0))
+            if not pid:
+                raise ToolError(
+                    f"cannot tell which process holds {lock}", remedy=f"lsof {lock}"
+                ) from None
+            return pid
     return None
 
 
 def _ordered(folder: Path) -> Iterator[str]:
-    yield from (row["name"] for row in _read(folder / "fleet.json").get("hosts", ()))
+    """Yield the hosts of the fleet as it was last ordered, and what was described since."""
+    before = _read(folder / "fleet.json")
+    hosts = [row["name"] for row in before.get("hosts", ())]
+    known = {*hosts, *before.get("described", names())}
+    yield from hosts
+    yield from (name for name in names() if hosts and name not in known)
+
+
+def _ports(folder: Path) -> dict[str, int]:
+    """Return each host's port as the server told it, else as it was ordered."""
+    if told := _read(folder / "server.json").get("ports"):
+        return dict(told)
+    rows = _read(folder / "fleet.json").get("hosts", ())
+    return {row["name"]: row["port"] for row in rows if row["port"]}
 
 
 def _settle_host(folder: Path, hardware: Hardware, *, fresh: bool, on_line: Say) -> None:
@@ -176,13 +199,17 @@ def _settle_host(folder: Path, hardware: Hardware, *, fresh: bool, on_line: Say)
 
 def _serve(folder: Path, wanted: tuple[Hardware, ...], on_line: Say) -> None:
     """Have a server that serves exactly these hosts; ports stay the same where they can."""
-    ports = _read(folder / "server.json").get("ports", {})
-    fleet = _orders(folder, wanted, ports)
+    ports = _ports(folder)
+    fleet = orders(folder, wanted, ports)
+    before = _read(folder / "fleet.json")
     running = server_pid(folder)
-    if running and _read(folder / "fleet.json") == fleet:
+    if running and before == fleet and "ports" in _read(folder / "server.json"):
         return
     if running:
         _stop(folder, running)
+        gone = {row["name"] for row in before.get("hosts", ())} - {each.name for each in wanted}
+        if gone:
+            on_line(f"no longer serving {', '.join(sorted(gone))}: not among the hosts asked for")
     _write_json(folder / "fleet.json", fleet)
     words = [sys.executable, "-m", "bringup.lab.server", str(folder)]
     done = subprocess.run(
@@ -197,41 +224,7 @@ def _serve(folder: Path, wanted: tuple[Hardware, ...], on_line: Say) -> None:
     on_line(f"serving {len(wanted)} hosts")
     given = _read(folder / "server.json").get("ports", {})
     if given != ports:
-        _write_json(folder / "fleet.json", _orders(folder, wanted, given))
-
-
-def _orders(folder: Path, wanted: tuple[Hardware, ...], ports: Mapping[str, int]) -> dict[str, Any]:
-    rows = [
-        {
-            "name": hardware.name,
-            "about": hardware.about,
-            "root": str(folder / "hosts" / hardware.name / "root"),
-            "key": str(folder / "keys" / f"host-{hardware.name}"),
-            "address": address(hardware.name),
-            "port": ports.get(hardware.name, 0),
-            "faults": _plain(asdict(hardware.faults)),
-        }
-        for hardware in wanted
-    ]
-    return {
-        "user": USER,
-        "authorized": str(folder / "keys" / "operator.pub"),
-        "tools": str(folder / "machine" / "bin"),
-        "code": _code(),
-        "hosts": rows,
-        "neighbours": [asdict(each) for each in neighbours(wanted)],
-    }
-
-
-def _code() -> str:
-    """Return a sum of the server's own modules: one of other code is replaced by `up`."""
-    modules = ("server", "session", "neighbours")
-    texts = (Path(__file__).with_name(f"{name}.py").read_bytes() for name in modules)
-    return hashlib.sha256(b"".join(texts)).hexdigest()
-
-
-def _plain(value: object) -> Any:  # noqa: ANN401 - JSON
-    return json.loads(json.dumps(value))
+        _write_json(folder / "fleet.json", orders(folder, wanted, given))
 
 
 def _environment() -> dict[str, str]:
@@ -267,7 +260,11 @@ def _connect(folder: Path, standing: LabStatus) -> None:
 def _write_inventory(folder: Path, wanted: tuple[Hardware, ...], standing: LabStatus) -> None:
     """Write the inventory, known_hosts and an ssh_config that fit the server's ports."""
     ports = {host.name: host.port for host in standing.hosts}
-    for name, text in inventory_files(folder, USER, wanted, ports).items():
+    files = inventory_files(folder, USER, wanted, ports)
+    for shipped in DEPLOYMENTS.glob("*.yml"):
+        if f"inventory/deployments/{shipped.name}" not in files:
+            (folder / "inventory" / "deployments" / shipped.name).unlink(missing_ok=True)
+    for name, text in files.items():
         path = folder / name
         if not path.is_file() or path.read_text() != text:
             path.parent.mkdir(parents=True, exist_ok=True)

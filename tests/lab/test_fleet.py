@@ -11,9 +11,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from bringup.core.errors import InventoryError, ToolError, UsageError
 from bringup.edge import inventory
@@ -21,6 +23,7 @@ from bringup.lab import fleet
 from bringup.lab.describe import describe, names
 from bringup.lab.hardware import Hardware, address
 from bringup.lab.inventory import DEPLOYMENTS
+from bringup.report_lab import lab_view
 
 from .conftest import Ssh, is_alive, until
 from .layouts import HERE
@@ -265,3 +268,57 @@ def test_without_the_extra_the_server_names_it() -> None:
     )
     assert done.returncode == 1
     assert b"bringup[lab]" in done.stderr
+
+
+def test_a_smaller_fleet_keeps_no_deployment_of_hosts_that_are_gone(folder: Path) -> None:
+    fleet.up(folder, ("b300-04", "b300-07"))
+    said: list[str] = []
+    smaller = fleet.up(folder, ("b300-04",), on_line=said.append)
+    assert inventory.load(smaller.inventory).deployments == {}
+    assert any("no longer serving b300-07" in line for line in said)
+
+
+def test_commands_to_try_name_hosts_that_are_up(tmp_path: Path) -> None:
+    host = fleet.LabHost("b300-13", "sick", "127.0.0.1", 22, tmp_path)
+    console = Console(width=200, file=StringIO())
+    console.print(lab_view(fleet.LabStatus(tmp_path, 1, (host,))))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "probe --host b300-13" in shown
+    assert "b200-01" not in shown
+    assert "b300-04" not in shown
+
+
+def test_a_lost_key_is_made_anew_and_served(folder: Path) -> None:
+    fleet.up(folder, descriptions=plain())
+    (folder / "keys/operator").unlink()
+    fleet.up(folder, descriptions=plain())
+    assert Ssh(folder)("plain-01", "echo in").stdout == b"in\n"
+
+
+def test_a_damaged_record_hides_no_server(folder: Path) -> None:
+    first = fleet.up(folder, descriptions=plain())
+    (folder / "server.json").write_text("x\n")
+    assert fleet.status(folder) == first
+    again = fleet.up(folder, descriptions=plain())
+    assert again.hosts == first.hosts
+    (folder / "server.json").write_text("x\n")
+    assert not fleet.down(folder).is_up
+    assert again.pid
+    assert not is_alive(again.pid)
+
+
+def test_a_host_described_since_joins_a_fleet_that_is_up(
+    folder: Path,
+) -> None:
+    fleet.up(folder, ("b200-01",))
+    said = json.loads((folder / "fleet.json").read_text())
+    known = [name for name in said["described"] if name != "b300-13"]
+    (folder / "fleet.json").write_text(json.dumps(said | {"described": known}))
+    assert [host.name for host in fleet.up(folder).hosts] == ["b200-01", "b300-13"]
+
+
+def test_an_unknown_fault_is_refused(tmp_path: Path) -> None:
+    text = (HERE / "hosts/plain-01.yml").read_text()
+    (tmp_path / "odd-01.yml").write_text(f"{text}faults: {{hangs: [nvidia-smi]}}\n")
+    with pytest.raises(InventoryError, match="faults/hangs"):
+        describe(("odd-01",), folder=tmp_path)
