@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -31,6 +31,10 @@ from .written import Results, read_results, write_results
 
 OLD = 1_000_000_000
 """A time long past, to see that a file was not written again."""
+
+
+GRACE_S = 60.0
+"""How much longer than the time for all a run may take that began within it."""
 
 
 def prepare(job: str, running: Fleet) -> None:
@@ -114,7 +118,7 @@ class Bench:
                 self._one_fleet(*place, here)
             yield
 
-    def _leave(self, cases: Iterator[Case]) -> None:
+    def _leave(self, cases: Iterable[Case]) -> None:
         for case in cases:
             takes = schedule.expected(case, self.runs)
             left = Skipped(case.tool, case.job, case.hosts, case.rtt_ms, takes)
@@ -127,12 +131,22 @@ class Bench:
             every = {tool.name: tool for tool in tools(running, self.given.work)}
             for number in range(max(plan.values())):
                 for case in sorted(case for case, reps in plan.items() if reps > number):
-                    run = one(every[case.tool], case.job, running, rtt_ms, self.given.limit)
-                    print(run, file=sys.stderr, flush=True)
-                    self.runs.append(run)
-                    self.results.runs.append(run)
+                    self._run(case, running, every[case.tool])
             if count in (self.given.hosts[0], self.given.hosts[-1]):
                 self._live(running, every["bringup"], count, rtt_ms)
+
+    def _run(self, case: Case, running: Fleet, tool: Tool) -> None:
+        """Run one case once, unless the time is up."""
+        left = self.left_s
+        if left is not None and left <= 0:
+            if not any(r for r in self.runs if Case(r.hosts, r.rtt_ms, r.tool, r.job) == case):
+                self._leave([case])
+            return
+        limit = self.given.limit if left is None else min(self.given.limit, left + GRACE_S)
+        run = one(tool, case.job, running, case.rtt_ms, limit)
+        print(run, file=sys.stderr, flush=True)
+        self.runs.append(run)
+        self.results.runs.append(run)
 
     def _live(self, running: Fleet, tool: Tool, count: int, rtt_ms: float) -> None:
         """Time open lines: all tools where there is one host, ours over the whole fleet."""

@@ -27,7 +27,7 @@ BEAT_S = 20
 SILENCE_S = 90
 """A lock's holder hears a beat every `BEAT_S`; after `SILENCE_S` without one it lets go."""
 
-LOCK_ANSWER_S = 30
+LOCK_ANSWER_S = 60
 FINISH_S = 5.0
 
 

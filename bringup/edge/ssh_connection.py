@@ -15,14 +15,28 @@ from .ssh_line import Line
 @cache
 def _config() -> fabric.Config:
     """Return one configuration for all connections: no files, no ~/.ssh/config of Fabric's own."""
-    return fabric.Config(lazy=True, overrides={"load_ssh_configs": False})
+    return fabric.Config(
+        lazy=True, overrides={"load_ssh_configs": False, "runners": {"remote": _Prompt}}
+    )
+
+
+class _Prompt(fabric.runners.Remote):  # type: ignore[misc]  # Fabric is untyped
+    """Fabric's runner, woken by the end of the command: Invoke looks a hundred times a second."""
+
+    def wait(self) -> None:
+        while not (self.process_is_finished or self.has_dead_threads):
+            self.channel.status_event.wait(WAKE_S)
+
+
+WAKE_S = 0.1
+"""How often a command that runs is looked after for another cause than its end."""
 
 
 class HostConnection(fabric.Connection):  # type: ignore[misc]  # Fabric is untyped
     """A Fabric connection over the line that a remote already has: checked key, own socket.
 
-    `run`, `sudo`, `put`, `get` and `forward_local` work as Fabric documents them, at Fabric's
-    speed; `env=` is refused, since Invoke puts its values into the command unquoted.
+    `run`, `sudo`, `put`, `get` and `forward_local` work as Fabric documents them; `env=` is
+    refused, since Invoke puts its values into the command unquoted.
     """
 
     _line: Callable[[], Line] | None = None

@@ -13,6 +13,7 @@ import paramiko
 from ..core.errors import Unreachable
 from ..core.remote import Result
 from ..core.words import command
+from . import ssh_flight
 from .hostscripts import KILL_AFTER_S, Shipment
 from .output import Output
 
@@ -76,10 +77,18 @@ def begin(
     shipment: Shipment,
     abort: Callable[[], None],
     spare: paramiko.Channel | None = None,
+    *,
+    flies: bool = False,
 ) -> paramiko.Channel:
-    """Return a channel on which the words are being executed: a spare one, or one opened now."""
+    """Return a channel on which the words are being executed: a spare one, or one opened now.
+
+    A server that `flies` is not waited for.
+    """
     try:
         channel = spare or _open(transport)
+        if flies:
+            ssh_flight.execute(transport, channel, text_of(shipment))
+            return channel
         with _limited(OPEN_S, abort):
             channel.exec_command(text_of(shipment))
     except paramiko.ChannelException as error:

@@ -5,7 +5,8 @@ the signed login, the opening of a channel and the first command. That saves 3 o
 trips of a first answer (docs/ssh.md). It relies on what OpenSSH does: it keeps what arrives early
 until the login is through, and numbers its channels from 0. Nothing secret goes out before the
 host key is trusted, and any surprise is a FlightFailed, after which the plain order is taken.
-Behind each answer the channel for a next command is opened, which saves one round trip of two.
+Behind each answer the channel for a next command is opened, which saves one round trip of two, and
+a command's input follows it without waiting.
 
 pyproject.toml pins paramiko's major version; tests/edge/test_ssh_flight.py fails when a release
 changes one of these names.
@@ -129,14 +130,26 @@ def open_ahead(transport: paramiko.Transport) -> Opening:
 def _execute_ahead(transport: paramiko.Transport, command: str) -> Opening:
     """Ask for the first channel of a connection, and for a command on it."""
     opening = open_ahead(transport)
+    _request(transport, _FIRST, command)
+    return opening
+
+
+def execute(transport: paramiko.Transport, channel: Channel, command: str) -> None:
+    """Ask for a command on an open channel without waiting, so that its input can follow at once.
+
+    A server that refuses it closes the channel.
+    """
+    _request(transport, channel.remote_chanid, command)
+
+
+def _request(transport: paramiko.Transport, number: int, command: str) -> None:
     request = Message()
     request.add_byte(cMSG_CHANNEL_REQUEST)
-    request.add_int(_FIRST)
+    request.add_int(number)
     request.add_string("exec")
     request.add_boolean(True)
     request.add_string(command)
     transport._send_user_message(request)  # type: ignore[attr-defined]  # private
-    return opening
 
 
 def ask_alive(transport: paramiko.Transport) -> None:

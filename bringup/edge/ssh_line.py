@@ -89,7 +89,7 @@ class Line:
         opened = spare is not None and spare.done.wait(ssh_exec.OPEN_S) and spare.usable
         ready = spare.channel if spare is not None and opened else None
         self._meter.round_trips += 1 if ready else 2
-        return ssh_exec.begin(self.transport, shipment, self.abort, ready)
+        return ssh_exec.begin(self.transport, shipment, self.abort, ready, flies=self._flies)
 
     def _open_ahead(self) -> None:
         """Have a channel ready for a next command."""
