@@ -139,7 +139,8 @@ plan=$(get --assumeno)
 case $plan in
 *"is locked by another"* | *"Failed to obtain"*"lock"*)
   fail "$plan" "another package manager is at work" ;;
-*"Removing"*) fail "$plan" "installing $p would remove packages" "nothing was changed" ;;
+*"Removing"* | *" replacing "*)
+  fail "$plan" "installing $p would remove packages" "nothing was changed" ;;
 *"No match for argument"* | *"Unable to find a match"*)
   fail "no repository of this host offers $p${want:+ $want}" "$where" ;;
 *"Nothing to do"*) fail "no repository of this host offers $p ${floor:-anew}" "$where" ;;

@@ -46,6 +46,7 @@ info*"json ."*) read -r groups 2>/dev/null </run/docker.cgroups || groups=cgroup
   echo '"DockerRootDir":"/var/lib","LoggingDriver":"json-file","CgroupDriver":"'"$groups"'"}' ;;
 info*Runtimes*) echo "runc $nvidia" ;;
 info*DockerRootDir*) echo /var/lib ;;
+ps*) cat /run/docker.containers 2>/dev/null || : ;;
 image*) echo 'Error: No such image' >&2; exit 1 ;;
 esac
 """

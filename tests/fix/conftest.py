@@ -10,7 +10,9 @@ import pytest
 from ..fleet.fixtures import fleet, yard
 from ..fleet.yard import FleetHost, Yard
 from .bare import FILES, PACKAGES, PROGRAMS, STRIP
+from .hardware import clothe, driver_only
 from .repository import furnish
+from .test_driver_only import MODEL
 
 __all__ = ["fleet", "yard"]
 
@@ -30,3 +32,13 @@ def bare(yard: Yard) -> Path:
         one.exec("sh", "-c", STRIP)
         furnish(one, PACKAGES, PROGRAMS, FILES)
         return yard.kept(one, "bare")
+
+
+@pytest.fixture(scope="session")
+def gpu_host(yard: Yard, bare: Path) -> Iterator[FleetHost]:
+    """Eight B300 with their driver; each fault sets up what it needs."""
+    with yard.hosts(1, init="systemd", over=bare) as (host,):
+        host.exec("apt-get", "-q", "-y", "install", "nvidia-driver-580-open")
+        clothe(host, driver_only())
+        host.exec("sh", "-c", MODEL)
+        yield host

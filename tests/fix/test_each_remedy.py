@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from bringup.core.event import ignore
-from bringup.core.fixes import Choice, Risk
 from bringup.core.outcome import Ended
 from bringup.core.rules import Finding, Level, Status
-from bringup.flow import provision
-from bringup.flow_open import Choice as Meant
-from bringup.flow_open import choose, deployments_for, read_inventory, tools_for
-from bringup.flow_types import Order
 from bringup.remedies.table import HOLD, REMEDIES
 
 from ..fleet.yard import FleetHost, Yard
+from .bench import Bench
 from .faults import ELSEWHERE, FAULTS, SCONTROL, Fault
-from .hardware import clothe, driver_only
-from .test_driver_only import MODEL
-from .test_provision_fix import Desk, desk_for
+from .test_provision_fix import desk_for
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
@@ -35,38 +26,6 @@ def test_every_remedy_has_a_fault() -> None:
 @pytest.mark.parametrize(("finding", "file"), ELSEWHERE.items())
 def test_a_remedy_proven_elsewhere_is_named_there(finding: str, file: str) -> None:
     assert finding in Path(__file__).with_name(file).read_text()
-
-
-@pytest.fixture(scope="module")
-def gpu_host(yard: Yard, bare: Path) -> Iterator[FleetHost]:
-    """Eight B300 with their driver; each fault sets up what it needs."""
-    with yard.hosts(1, init="systemd", over=bare) as (host,):
-        host.exec("apt-get", "-q", "-y", "install", "nvidia-driver-580-open")
-        clothe(host, driver_only())
-        host.exec("sh", "-c", MODEL)
-        yield host
-
-
-@dataclass(frozen=True)
-class Bench:
-    """A desk whose verbs run in this process."""
-
-    desk: Desk
-
-    def provision(self, *only: str, check: bool = False, fixing: bool = True) -> Ended:
-        folder = self.desk.folder
-        meant = Meant(
-            str(folder / "inventory"), (self.desk.host.name,), state=str(folder / "state"),
-            known_hosts=str(self.desk.yard.known_hosts),
-        )  # fmt: skip
-        known = read_inventory(meant.inventory)
-        hosts = choose(known, meant)
-        served = deployments_for(known, hosts, "")
-        fix = Choice(only, Risk.SERVICE) if fixing else None
-        order = Order(known, hosts, served, check=check, fix=fix)
-        with tools_for(known, meant, ignore) as tools:
-            (ended,) = provision(tools, order)
-        return ended
 
 
 def found(ended: Ended, id_: str) -> Finding:
