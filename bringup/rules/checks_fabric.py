@@ -30,7 +30,8 @@ WAIT_S = 300  # joining the fabric may take so long after the start
 RESTARTS = 3
 OPERATOR = "https://github.com/NVIDIA/gpu-operator/issues/2781"
 ORDER = (
-    "modprobe mlx5_ib ib_umad && printf 'mlx5_ib\\nib_umad\\n' > /etc/modules-load.d/nvlink5.conf; "
+    "modprobe -a mlx5_ib ib_umad && "
+    "printf 'mlx5_ib\\nib_umad\\n' > /etc/modules-load.d/nvlink5.conf; "
     "apt-get install nvlsm; systemctl restart nvidia-fabricmanager; "
     "nvidia-smi -q | grep -A 2 -w Fabric"
 )

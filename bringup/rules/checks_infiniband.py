@@ -179,7 +179,7 @@ def _load(missing: list[str], modules: Modules) -> str:
     if lacking:
         return (
             f"{' '.join(lacking)} is not on disk: apt-get install linux-modules-extra-$(uname -r) "
-            f"(or install DOCA-OFED), then modprobe {' '.join(missing)}"
+            f"(or install DOCA-OFED), then modprobe -a {' '.join(missing)}"
         )
     return f"modprobe -a {' '.join(missing)}"
 

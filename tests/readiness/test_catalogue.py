@@ -68,6 +68,31 @@ def test_nothing_certain_is_said_of_a_healthy_log(path: Path, engine: str) -> No
     assert not [match for match in found if match.is_certain]
 
 
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("RuntimeError: CUDA error: system not yet initialized", "cuda-802"),
+        ("h:1:1 [0] x.cc:9 NCCL WARN Cuda failure 802 'system not yet initialized'", "cuda-802"),
+        ("nvidia-container-cli: initialization error: nvml error: driver/library version mismatch:"
+         " unknown.", "driver-library-mismatch"),
+        ("Scheduler watchdog timeout (self.watchdog_timeout=300.0, self.soft=False)",
+         "watchdog-timeout"),
+        ("h:1:1 [0] NCCL WARN NET/IB : Unable to open device mlx5_4", "nccl-ib-error"),
+        ("NVRM: Xid (PCI:0000:1b:00): 48, pid=1, name=x, DBE", "gpu-ecc"),
+        ("NVRM: Xid (PCI:0000:1b:00): 94, Contained: memory error", "gpu-ecc"),
+        ("NVRM: Xid (PCI:0000:1b:00): 31, pid=7, MMU Fault", "illegal-memory-access"),
+        ("ValueError: The checkpoint you are trying to load has model type `kimi_k3` but"
+         " Transformers does not recognize this architecture.", "model-not-supported"),
+        ("RuntimeError: Child process unexpectedly failed with exitcode=-9. pid=77",
+         "host-out-of-memory"),
+        ("Error 0: NATS error: nats: 'Authorization Violation'", "nats-refuses"),
+    ],
+    ids=lambda text: text[:30],
+)  # fmt: skip
+def test_other_spellings_of_a_wall_are_told_as_the_same(line: str, cause: str) -> None:
+    assert ids(diagnose(failures(), line))[:1] == [cause]
+
+
 def test_there_is_no_sample_without_a_row() -> None:
     named = {path.stem for path in SAMPLES.glob("*.log")} - {path.stem for path in HEALTHY}
     assert named <= set(BY_ID)
