@@ -6,12 +6,14 @@ opinions merge as the knob says; where they must agree and do not, that is an er
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
 from .errors import UsageError
 from .host import Scalar
+from .nearest import did_you_mean
 
 
 class Rank(IntEnum):
@@ -45,8 +47,19 @@ def smallest(one: Scalar, other: Scalar) -> Scalar | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What a text has to match as a whole, and that in words."""
+
+    pattern: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class Knob:
-    """One setting. `default` None means: unset, the engine decides. `engines` () means all."""
+    """One setting. `default` None means: unset, the engine decides. `engines` () means all.
+
+    `low` and `high` bound a number, both ends included; `form` and `choices` bound a text.
+    """
 
     name: str
     type: type
@@ -56,6 +69,57 @@ class Knob:
     merge: Merge = agree
     engines: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    form: Form | None = None
+
+
+_TYPES: Mapping[type, str] = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "text",
+}
+
+
+def unfit(knob: Knob, value: Scalar) -> str:
+    """Return what a value should be, where it is not that: "should be 1 to 65535, not 70000"."""
+    want = _wanted(knob, value)
+    near = did_you_mean(str(value), knob.choices)
+    return f"should be {want}, not {_shown(value)}{near}" if want else ""
+
+
+def _wanted(knob: Knob, value: Scalar) -> str:
+    if not _is_of(value, knob.type):
+        return _TYPES[knob.type]
+    if knob.choices and value not in knob.choices:
+        return " or ".join(knob.choices)
+    if knob.form and not re.fullmatch(knob.form.pattern, str(value)):
+        return knob.form.said
+    return "" if _is_within(knob, value) else _range(knob)
+
+
+def _is_of(value: Scalar, form: type) -> bool:
+    if form is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is form
+
+
+def _is_within(knob: Knob, value: Scalar) -> bool:
+    if isinstance(value, str | bool):
+        return True
+    return (knob.low is None or value >= knob.low) and (knob.high is None or value <= knob.high)
+
+
+def _range(knob: Knob) -> str:
+    if knob.high is None:
+        return f"{knob.low:g} or more"
+    return f"at most {knob.high:g}" if knob.low is None else f"{knob.low:g} to {knob.high:g}"
+
+
+def _shown(value: Scalar) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def _option(parameter: inspect.Parameter, hint: object) -> Option:
     return Option(
         name=parameter.name,
         type=str if repeatable else kind,
-        default=None if empty else parameter.default,
+        default=None if empty else kind(parameter.default) if kind is float else parameter.default,
         help=help_,
         is_argument=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
         is_repeatable=repeatable,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from invoke.collection import Collection
 from invoke.context import Context
@@ -17,7 +17,7 @@ from ..core.errors import Exit
 from ..core.verb import Option, Verb, defaults
 from ..verbs import collect
 from .run import offered, perform
-from .spelling import spelled
+from .spelling import fault, spelled
 
 
 def collection(verbs: Iterable[Verb] | None = None) -> Collection:
@@ -45,6 +45,9 @@ def heed_arguments(verbs: Iterable[Verb]) -> None:
         core[0].args.help.value, core.unparsed[:] = core.unparsed[0], []
     else:
         core.unparsed[:] = spelled(core.unparsed, verbs, rest=core.remainder)
+        name, text = fault(core.unparsed, verbs)
+        if text:
+            _refuse(text, name)
 
 
 def task(verb: Verb) -> Task[Callable[..., None]]:
@@ -59,6 +62,7 @@ def task(verb: Verb) -> Task[Callable[..., None]]:
     def body(context: Context, **values: Any) -> None:  # noqa: ANN401 - Invoke parsed them
         _check_dry(context, verb, values)
         _missing(verb, every, values)
+        values = {**values, **_numbers(verb, every, values)}
         code = perform(verb, values)
         if code:
             raise InvokeExit(code=code)
@@ -80,15 +84,37 @@ def _signature(every: Iterable[Option], given: dict[str, Any]) -> inspect.Signat
     parameters = [inspect.Parameter("context", kind)]
     for option in every:
         default = [] if option.is_repeatable else given.get(option.name, option.default)
+        default = str(default) if option.type in NUMBERS else default
         parameters.append(inspect.Parameter(option.name, kind, default=default))
     return inspect.Signature(parameters)
+
+
+NUMBERS = {int: "a whole number", float: "a number"}
+"""Types that Invoke would read by itself, and end in a traceback where a word is none."""
+
+
+def _numbers(verb: Verb, every: Iterable[Option], values: dict[str, Any]) -> dict[str, Any]:
+    """Return the numbers among values; exits 2 where a word is none."""
+    found = {}
+    for option in (one for one in every if one.type in NUMBERS and not one.is_repeatable):
+        text = str(values[option.name])
+        try:
+            found[option.name] = option.type(text)
+        except ValueError:
+            want = f"{option.flag} wants {NUMBERS[option.type]}, not {text!r}"
+            _refuse(f"cannot run {verb.name}: {want}", verb.name)
+    return found
+
+
+def _refuse(text: str, name: str) -> NoReturn:
+    where = f"invoke --help {name}" if name else "invoke --list"
+    raise InvokeExit(f"{text}\n  do      {where}", code=int(Exit.USAGE))
 
 
 def _missing(verb: Verb, every: Iterable[Option], values: dict[str, Any]) -> None:
     for option in every:
         if option.is_argument and option.default is None and not values.get(option.name):
-            text = f"cannot run {verb.name}: {option.name.upper()} is missing"
-            raise InvokeExit(f"{text}\n  do      invoke --help {verb.name}", code=int(Exit.USAGE))
+            _refuse(f"cannot run {verb.name}: {option.name.upper()} is missing", verb.name)
 
 
 def _check_dry(context: Context, verb: Verb, values: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..core.nearest import did_you_mean
 from ..core.verb import Option, Verb
 from .run import offered
 
@@ -24,6 +25,46 @@ def spelled(words: Iterable[str], verbs: Iterable[Verb], *, rest: str = "") -> l
     if rest and argument and not any(word.startswith(argument.flag) for word in found):
         found.append(f"{argument.flag}={rest}")
     return found
+
+
+def fault(words: Iterable[str], verbs: Iterable[Verb]) -> tuple[str, str]:
+    """Return the verb, and what is wrong with a command line for it; "" where nothing is.
+
+    Invoke would end with exit code 1 and without a word of what there is.
+    """
+    known = {verb.name: offered(verb) for verb in verbs}
+    name, given, is_value = "", set[str](), False
+    for word in words:
+        flag, equals, _ = word.partition("=")
+        if is_value or flag in CORE or (word[:1] == "-" and word[:2] != "--"):
+            is_value = False
+        elif word in known:
+            name, given = word, set()
+        elif not name or word[:2] != "--":
+            return name, _no_word(name, word, known)
+        elif flag not in _flags(known[name]):
+            near = did_you_mean(flag, [option.flag for option in known[name]])
+            return name, f"cannot run {name}: no option {flag}{near}"
+        else:
+            given.add(flag)
+            is_value = not equals and _takes_value(flag, known[name])
+    return name, _lacking(name, given, known.get(name, ()))
+
+
+def _lacking(name: str, given: set[str], every: tuple[Option, ...]) -> str:
+    needed = (o for o in every if o.is_argument and o.default is None and not o.is_repeatable)
+    missing = next((option for option in needed if option.flag not in given), None)
+    return f"cannot run {name}: {missing.name.upper()} is missing" if missing else ""
+
+
+def _no_word(name: str, word: str, known: Mapping[str, tuple[Option, ...]]) -> str:
+    if name:
+        return f"cannot run {name} with {word!r}: it takes no such word"
+    return f"cannot run {word!r}: no such verb{did_you_mean(word, known)}"
+
+
+def _flags(every: Iterable[Option]) -> set[str]:
+    return {name for o in every for name in (o.flag, f"--no-{o.flag[2:]}")}
 
 
 def _argument(every: Iterable[Option]) -> Option | None:
@@ -53,9 +94,8 @@ def _is_meant(word: str, argument: Option, every: tuple[Option, ...]) -> bool:
     """Whether a word is the argument: a plain one, or a flag that is nobody's here."""
     if not word.startswith("-"):
         return True
-    own = {option.flag for option in every} | {f"--no-{option.flag[2:]}" for option in every}
     flag = word.partition("=")[0]
-    return argument.help.may_be_flag and flag[:2] == "--" and flag not in {*own, *CORE}
+    return argument.help.may_be_flag and flag[:2] == "--" and flag not in {*_flags(every), *CORE}
 
 
 def _takes_value(word: str, every: tuple[Option, ...]) -> bool:

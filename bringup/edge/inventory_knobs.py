@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..core.host import Scalar
-from ..core.knobs import Knob
+from ..core.knobs import Knob, unfit
 from ..core.nearest import did_you_mean
-from .forms import shown
 from .inventory_roster import Fault
 from .schema import DeploymentEntry, HostsFile, KindEntry
 from .yaml_marks import Path
-
-_TYPES: Mapping[type, str] = {
-    bool: "true or false",
-    int: "an integer",
-    float: "a number",
-    str: "text",
-}
 
 
 def in_hosts(file: HostsFile, table: Mapping[str, Knob]) -> Iterator[Fault]:
@@ -55,15 +47,4 @@ def _trouble(knob: Knob, value: Scalar, engine: str) -> str:
     """Return what is wrong with a knob's value, or ""."""
     if engine and knob.engines and engine not in knob.engines:
         return f"is a knob of {' and '.join(knob.engines)}, not of {engine}"
-    if not _fits(value, knob.type):
-        return f"should be {_TYPES[knob.type]}, not {shown(value)}"
-    if knob.choices and value not in knob.choices:
-        choices = " or ".join(knob.choices)
-        return f"should be {choices}, not {shown(value)}{did_you_mean(str(value), knob.choices)}"
-    return ""
-
-
-def _fits(value: Scalar, form: type) -> bool:
-    if form is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return type(value) is form
+    return unfit(knob, value)

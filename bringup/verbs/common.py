@@ -55,14 +55,19 @@ def _setting(word: str, knobs: Mapping[str, Knob]) -> tuple[str, Scalar]:
             f"cannot set {name!r}: no such knob{did_you_mean(name, knobs)}",
             remedy="bringup explain lists them all",
         )
-    return name, _typed(name, text, knobs[name].type)
+    from ..core.knobs import unfit
+
+    value = _typed(text, knobs[name].type)
+    if trouble := unfit(knobs[name], value):
+        raise UsageError(f"cannot set {name}: {trouble}", remedy=f"bringup explain {name}")
+    return name, value
 
 
-def _typed(name: str, text: str, kind: type) -> Scalar:
+def _typed(text: str, kind: type) -> Scalar:
+    """Return a word as the type of its knob, or as it is: then the knob says what it should be."""
     words: dict[str, Scalar] = {"true": True, "false": False}
     try:
         value: Scalar = words[text] if kind is bool else kind(text)
-    except (KeyError, ValueError) as error:
-        wanted = "true or false" if kind is bool else kind.__name__
-        raise UsageError(f"cannot set {name} to {text!r}: should be {wanted}") from error
+    except (KeyError, ValueError):
+        return text
     return value

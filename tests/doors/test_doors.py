@@ -25,6 +25,13 @@ ROOT = Path(__file__).parents[2]
 VERBS = {verb.name: verb for verb in collect()}
 
 
+@pytest.mark.parametrize("name", VERBS)
+def test_a_default_is_of_the_type_that_its_option_says(name: str) -> None:
+    for option in options(VERBS[name]):
+        if option.default is not None and not option.is_repeatable:
+            assert type(option.default) is option.type, option.name
+
+
 def sample(
     screen: Screen,
     rule: Annotated[str, Help("a rule")],
@@ -139,6 +146,27 @@ def invoke(*words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("probe", "--hosts", "x"), "no option --hosts; did you mean --host"),
+        (("prob",), "no such verb; did you mean probe?"),
+        (("probe", "extra"), "it takes no such word"),
+        (("bundle.make",), "SOURCE is missing"),
+        (("weights.sync", "--at-once", "abc"), "--at-once wants a whole number, not 'abc'"),
+        (("topology.advise", "k3", "--reuse", "x"), "--reuse wants a number, not 'x'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_wrong_command_line_is_wrong_input_to_invoke_as_well(
+    words: tuple[str, ...], said: str
+) -> None:
+    done = invoke(*words)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_invoke_lists_every_verb_with_its_summary() -> None:
