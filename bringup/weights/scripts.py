@@ -64,7 +64,7 @@ if [ "$serves" = yes ]; then
     p=$port
     [ "$p" != 0 ] || p=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
     if try "$p"; then
-      grep -qF "listening on $address port" "$d/log" && way=direct || way=loopback
+      grep 'listening on' "$d/log" | grep -qv 'on 127.0.0.1 port' && way=direct || way=loopback
       answer "port $p $way $(id -un)"
       break
     fi
@@ -81,14 +81,18 @@ while :; do
 done
 """
 
+MARK = "@@bringup gives"
+"""The line before a file's bytes: what a login's start-up files print comes before it."""
+
 # What the server of a station runs, whatever it is asked: one listed file from an offset on.
 GIVE = r"""
 set -- $SSH_ORIGINAL_COMMAND
 case $1$2 in *[!0-9]* | '') echo "bringup: no such file" >&2; exit 64 ;; esac
 f=$(sed -n "$1p" "${0%/*}/files")
 [ -f "$f" ] || { echo "bringup: $f is gone" >&2; exit 66; }
+echo __MARK__
 exec tail -c "+$(($2 + 1))" -- "$f"
-"""
+""".replace("__MARK__", MARK)
 
 # Where a host was rebooted, what its last seconds wrote may be zeros: back to what was synced. The
 # lock is inherited by all that write: a fetch whose line dropped unseen is waited for.
@@ -227,12 +231,14 @@ def from_station(
     return ("sh", "-c", _DIAL, "sh", folder, user, address, str(port), str(number))
 
 
+# `read` takes single bytes from a pipe, so that cat begins right behind the line.
 _DIAL = rf"""
-exec ssh -F /dev/null -T -l "$2" -p "$4" -i "$1/key" -o IdentitiesOnly=yes \
+ssh -F /dev/null -T -l "$2" -p "$4" -i "$1/key" -o IdentitiesOnly=yes \
   -o IdentityAgent=none -o BatchMode=yes -o "UserKnownHostsFile=$1/known" \
   -o GlobalKnownHostsFile=/dev/null -o HostKeyAlias=station -o StrictHostKeyChecking=yes \
   -o LogLevel=ERROR -o ConnectTimeout=6 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 \
-  -o "Ciphers={_CIPHERS}" -o Compression=no -o ControlPath=none "$3" "$5 $6"
+  -o "Ciphers={_CIPHERS}" -o Compression=no -o ControlPath=none "$3" "$5 $6" |
+  {{ while IFS= read -r line; do [ "$line" != "{MARK}" ] || exec cat; done; exit 1; }}
 """
 
 

@@ -52,6 +52,10 @@ mount -t tmpfs -o mode=755 run "$R/run"
 mkdir -m 755 "$R/run/sshd"
 mkdir -m 1777 "$R/run/lock"
 
+# The kernel has one swap for all: a host that turns it off must not turn off the machine's.
+printf 'Filename\tType\tSize\tUsed\tPriority\n' >"$R/run/swaps"
+mount --bind "$R/run/swaps" "$R/proc/swaps"
+
 # Hide what belongs to the machine itself.
 for folder in root home srv; do
   mount -t tmpfs -o mode=755 "$folder" "$R/$folder"

@@ -44,6 +44,11 @@ def test_digest_of_a_tree_tells_one_changed_byte(fleet: MakeFleet) -> None:
     assert host.tree_digest("etc", "usr/local") != before
 
 
+def test_swap_of_the_machine_is_out_of_reach(fleet: MakeFleet) -> None:
+    (host,) = fleet(1)
+    assert host.text("cat", "/proc/swaps").count("\n") == 1
+
+
 def test_cut_cable_silences_a_host_until_mended(fleet: MakeFleet) -> None:
     (host,) = fleet(1)
     host.cut()

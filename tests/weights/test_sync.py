@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bringup.flow_weights import Wish, plan_sync
+from bringup.flow_weights import Place, Wish, plan_sync
 from bringup.flow_weights_errand import Terms
 from tests.fleet.fixtures import MakeFleet
 from tests.fleet.yard import Yard
@@ -88,4 +89,33 @@ def test_a_rate_is_kept(fleet: MakeFleet, yard: Yard, tmp_path: Path) -> None:
         _, done = one.sync(source, [other], terms=Terms(streams=2, rate=1_000_000))
     assert done[other.name].error is None
     assert done[other.name].seconds > 3
+    assert sums(other) == sums(source)
+
+
+def test_what_start_up_files_print_does_not_get_into_weights(
+    fleet: MakeFleet, yard: Yard, tmp_path: Path
+) -> None:
+    source, other = fleet(2)
+    put(source, model(tmp_path / "K3"))
+    source.exec("usermod", "-s", "/bin/bash", "root")
+    source.exec("sh", "-c", "echo 'echo welcome to the cluster' >/root/.bashrc")
+    with hall(yard, [source, other], tmp_path) as one:
+        _, done = one.sync(source, [other])
+    assert done[other.name].error is None
+    assert sums(other) == sums(source)
+
+
+def test_a_host_is_reached_by_name_where_the_inventory_says_so(
+    fleet: MakeFleet, yard: Yard, tmp_path: Path
+) -> None:
+    source, other = fleet(2)
+    put(source, model(tmp_path / "K3"))
+    for host in (source, other):
+        host.exec("sh", "-c", f"echo '{source.address} fast-1' >>/etc/hosts")
+    with hall(yard, [source, other], tmp_path) as one:
+        place = one.place(source)
+        named = Place(replace(place.host, advertise="fast-1"), place.path, place.remote)
+        _, done = one.sync(named, [other])
+        assert "through this controller" not in one.told()
+    assert done[other.name].error is None
     assert sums(other) == sums(source)
