@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import UsageError
-from ..core.host import Scalar
 from ..core.verb import Help
 
 if TYPE_CHECKING:
+    from ..core.host import Scalar
     from ..core.knobs import Knob
     from ..report_screen import Screen
 
