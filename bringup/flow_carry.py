@@ -20,7 +20,7 @@ from .edge import cargo_stream, registry
 from .edge.cargo_stream import Stream, file_stream, layers_stream
 from .edge.engine import Engine
 from .edge.registry import Registry, Stored
-from .flow_pull import logged_in, pull
+from .flow_pull import adopt, logged_in, pull
 from .flow_relay import fetch_parts, serving
 from .flow_ship_types import Arrived, Planned, Shipping
 from .flow_upload import Finish, Source, finish, upload
@@ -174,8 +174,7 @@ class Carrier:
             tunnel_to=tunnel_to, login=self.shipping.login, reopens=self.shipping.reopens,
             on_state=lambda text: self.say(host, text),
         )  # fmt: skip
-        engine.tag(named, self.cargo.kept)
-        engine.untag(named)
+        adopt(engine, named, self.cargo.kept)
         return Sent(planned.route.sends, folder, Source.NOTHING)
 
     def finish(self, planned: Planned, sent: Sent) -> str:

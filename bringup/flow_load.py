@@ -86,8 +86,9 @@ def _foreseen(shipping: Shipping, local: Registry, cargo: Cargo, name: str, tag:
 def _pushed(shipping: Shipping, local: Registry, cargo: Cargo, name: str, tag: str) -> Loaded:
     """Mirror the base and push the image, as far as the registry lacks them."""
     found = mirror_base(shipping, local, name, cargo.facts)
-    shipping.listen(Event(shipping.source.name, "push", f"{cargo.kept} to the local registry"))
-    _push(shipping.source, local, cargo.facts, name, tag)
+    if not local.holds(name, tag, cargo.facts.id):
+        shipping.listen(Event(shipping.source.name, "push", f"{cargo.kept} to the local registry"))
+        _push(shipping.source, local, cargo.facts, name, tag)
     stored = local.stored(name, tag)
     cargo = stored.fill(cargo, found.manifest, shipping.base)
     if found.means is Means.HELD and not cargo.base_layers:

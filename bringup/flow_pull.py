@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from .core.errors import CommandFailed, ToolError, Unreachable
 from .core.remote import Tunnel, Tunnels
 from .core.steps import Run
-from .core.words import HostPath, Secret
+from .core.words import HostPath, Secret, Word
 from .edge.engine import Engine
 
 OnState = Callable[[str], None]
@@ -56,8 +56,8 @@ echo "$$ $(birth $$)" >"$d/pid.new" && mv "$d/pid.new" "$d/pid" || exit
 echo $? >"$d/rc.new"; mv "$d/rc.new" "$d/rc"
 """
 _START = f"""{_ALIVE}
-ref=$2; shift 2
-mkdir -p "$d" || exit
+ref=$2 port=$3; shift 3
+mkdir -p "$d" && printf '%s\\n' "$port" >"$d/port" || exit
 if alive; then
   if [ "$(cat "$d/ref")" = "$ref" ]; then echo "still pulling"; exit 0; fi
   kill -s TERM -- "-$pid"
@@ -77,7 +77,6 @@ _STOP = f"""{_ALIVE}
 if alive; then kill -s TERM -- "-$pid"; fi
 """
 _PORT = 'cat "$1/port" 2>/dev/null || echo 0'
-_KEEP_PORT = 'mkdir -p "$1" && printf "%s\\n" "$2" >"$1/port"'
 
 
 def pull(
@@ -103,10 +102,10 @@ def pull(
             with _tunnel(engine, tunnel_to, port) as tunnel:
                 port = tunnel.port if tunnel else 0
                 named = reference.replace("PORT", str(port))
-                _keep_port(engine, folder, port)
                 _pull_once(
-                    engine, named, folder, login, _watched(tunnel, on_state), ends_at=ends_at
-                )
+                    engine, named, folder, _watched(tunnel, on_state),
+                    port=port, login=login, ends_at=ends_at,
+                )  # fmt: skip
                 return named
         except Unreachable:
             if not left:
@@ -144,22 +143,19 @@ def _last_port(engine: Engine, folder: HostPath) -> int:
     return int(said) if said.isdecimal() else 0
 
 
-def _keep_port(engine: Engine, folder: HostPath, port: int) -> None:
-    engine.remote.run(Run(("sh", "-c", _KEEP_PORT, "sh", folder, str(port))))
-
-
 def _pull_once(
     engine: Engine,
     reference: str,
     folder: HostPath,
-    login: Login | None,
     on_state: OnState,
     *,
+    port: int,
+    login: Login | None,
     ends_at: float,
 ) -> None:
     with logged_in(engine, login, reference) as more:
         started = engine.remote.run(
-            Run(("sh", "-c", _START, "sh", folder, reference, *engine.words, *more))
+            Run(("sh", "-c", _START, "sh", folder, reference, str(port), *engine.words, *more))
         )
         if started.exit != 0:
             raise _failed(engine, reference, started.exit, started.tail())
@@ -198,6 +194,20 @@ def _failed(engine: Engine, reference: str, code: int, log: str) -> CommandFaile
         said="\n".join(log.strip().splitlines()[-10:]),
         remedy="run the same command again; layers that are there are not pulled twice",
     )
+
+
+_ADOPT = r"""
+named=$1 kept=$2; shift 2
+"$@" tag "$named" "$kept" && "$@" image rm --no-prune "$named"
+"""
+
+
+def adopt(engine: Engine, named: str, kept: str) -> None:
+    """Give what was pulled its lasting name, and take the registry's away."""
+    words: tuple[Word, ...] = ("sh", "-c", _ADOPT, "sh", named, kept, *engine.words)
+    result = engine.remote.run(Run(words))
+    if result.exit != 0:
+        raise _failed(engine, named, result.exit, result.tail())
 
 
 @contextlib.contextmanager

@@ -33,10 +33,9 @@ def asks(engine: tuple[str, ...], stage: HostPath) -> tuple[Ask, ...]:
         ),
         Ask(
             "free",
-            f"d=$({words} info --format '{{{{.DockerRootDir}}}}' 2>/dev/null) || "
-            f"d=$({words} info --format '{{{{.Store.GraphRoot}}}}') || exit; "
-            'df -Pk "$d" | tail -n 1; '
-            f"{words} info --format '{{{{json .DriverStatus}}}}' 2>/dev/null || :",
+            f"i=$({words} info --format '{{{{.DockerRootDir}}}} {{{{json .DriverStatus}}}}' "
+            f"2>/dev/null) || i=$({words} info --format '{{{{.Store.GraphRoot}}}}') || exit; "
+            'df -Pk "${i%% *}" | tail -n 1; printf "%s\\n" "${i#* }"',
             20,
             "engine",
         ),

@@ -114,6 +114,14 @@ class Registry:
         except ValueError as error:
             return Unknown(str(error), answer.text[:500])
 
+    def holds(self, name: str, tag: str, identity: str) -> bool:
+        """Return whether an image lies here whole, as an earlier push left it."""
+        found = self.manifest(name, tag)
+        if not isinstance(found, Known) or identity not in (found.value.config, found.value.digest):
+            return False
+        digests = (found.value.config, *(layer.digest for layer in found.value.layers))
+        return bool(found.value.layers) and all(self._blob(one).is_file() for one in digests)
+
     def stored(self, name: str, tag: str) -> Stored:
         """Return an image's description and layers; raises ToolError when it is not whole."""
         manifest = self._whole(name, tag)

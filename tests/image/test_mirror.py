@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import subprocess
@@ -18,6 +19,7 @@ from bringup import flow_ship
 from bringup.core.errors import CommandFailed
 from bringup.core.event import Event
 from bringup.core.reading import Absent, Known, Reading, Unknown
+from bringup.core.remote import Traffic
 from bringup.edge import registry, skopeo
 from bringup.edge.registry import Registry
 from bringup.flow_load import loaded
@@ -121,6 +123,7 @@ class Field:
     host: Dockerd
     line: Sshd
     folder: Path
+    cost: Traffic = dataclasses.field(default_factory=Traffic)
 
     @property
     def base(self) -> str:
@@ -153,8 +156,13 @@ class Field:
             )  # fmt: skip
             with loaded(shipping, REFERENCE, only_look=True) as ready:
                 foreseen = flow_ship.plan_shipment(shipping, ready.cargo)["far"].route
+            looked = fleet.traffic()["far"]
             shipment = flow_ship.ship(shipping, REFERENCE)
-            sent = sum(traffic.sent for traffic in fleet.traffic().values())
+            cost = fleet.traffic()["far"]
+        sent = cost.sent
+        self.cost = replace(
+            cost, commands=cost.commands - looked.commands, sent=cost.sent - looked.sent
+        )
         arrived = shipment.arrived["far"]
         assert arrived.error is None, arrived.error
         if arrived.route.known:
@@ -224,6 +232,21 @@ class TestMirrored:
         assert sent < MB
         assert any("is mirrored here" in event.text for event in events)
         assert not any("Copying" in event.text for event in events)
+
+    def test_patch_costs_a_look_and_one_command_that_brings_it(self, field: Field) -> None:
+        field.build("cheap")
+        field.ship("state")
+        assert (field.cost.connections, field.cost.commands) == (1, 2)
+        assert field.cost.sent < 20_000
+        field.ship("state")
+        assert field.cost.commands == 1
+
+    def test_pull_costs_seven_commands_besides_the_polls(self, field: Field) -> None:
+        field.build("pulled")
+        _, _, events = field.ship("state", Way.PULL)
+        polls = sum(event.text.startswith("pulling:") for event in events)
+        assert field.cost.connections == 1
+        assert field.cost.commands - polls == 7
 
     def test_without_skopeo_the_push_goes_on_and_says_why(
         self, field: Field, monkeypatch: pytest.MonkeyPatch
