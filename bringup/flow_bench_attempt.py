@@ -79,7 +79,7 @@ class Attempt:
         return row
 
     def _traffic(self, row: Row, target: Target, traffic: Traffic, seat: Seat) -> Row:
-        seconds = self.task.bench_s
+        seconds, began = self.task.bench_s, time.monotonic()
         try:
             found = self._ticking(
                 traffic.name, lambda: measure(self.tools, target, seat, traffic, seconds)
@@ -88,6 +88,7 @@ class Attempt:
             if isinstance(error, Unreachable):
                 raise
             return _without_result(row, error)
+        found = replace(found, wall_s=round(time.monotonic() - began, 1))
         row = replace(row, results=(*row.results, found))
         if found.fault:
             why = f"{traffic.title}: {found.fault}"
@@ -111,10 +112,15 @@ class Attempt:
         if not found:
             return replace(row, fix="no known cause: read its log")
         first = found[0]
-        fix = "\n".join(filter(None, (first.fix, first.command)))
+        fix = "\n".join(filter(None, (first.fix, self._command(first, words, log))))
         why = f"{first.failure.title}: {' '.join(first.failure.cause.split())}"
         return replace(row, why=why, cause=first.failure.id, evidence=first.evidence,
                        fix=addressed(fix, words))  # fmt: skip
+
+    def _command(self, match: Match, words: Mapping[str, str], log: str) -> str:
+        """Return what to run; the inventory does not know this deployment, whose log is kept."""
+        command = addressed(match.command, words)
+        return f"less {log}" if self.wish.deployment.name in command else command
 
     def _commands(self, target: Target) -> tuple[str, ...]:
         remote = self.tools.fleet.remote

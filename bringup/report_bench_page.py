@@ -100,7 +100,8 @@ def _starts(bench: Bench) -> str:
 def _titled(
     name: str, unit: str, groups: Sequence[tuple[str, list[tuple[Row, float | None]]]], metric: str
 ) -> str:
-    return f"<h2>{escape(name)} <small>({unit})</small></h2>{grouped(name, unit, groups, metric)}"
+    head = name[:1].upper() + name[1:]
+    return f"<h2>{escape(head)} <small>({unit})</small></h2>{grouped(name, unit, groups, metric)}"
 
 
 def grouped(

@@ -31,7 +31,7 @@ def took(runs: Iterable[Bench]) -> dict[Step, float]:
 
 def of_row(row: Row) -> dict[Step, float]:
     """Return how long the steps of one row took."""
-    known = {(row.topology, one.traffic): one.seconds for one in row.results}
+    known = {(row.topology, one.traffic): one.wall_s or one.seconds for one in row.results}
     return known if row.start_s is None else {**known, (row.topology, START): row.start_s}
 
 

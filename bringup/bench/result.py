@@ -32,6 +32,7 @@ class Measured:
     ttft_ms: float | None = None
     ttft_p99_ms: float | None = None
     command: str = ""
+    wall_s: float = 0.0  # of the tool as a whole, its own start included
 
     @property
     def fault(self) -> str:
@@ -52,6 +53,7 @@ def parse(text: str, traffic: Traffic, command: str = "") -> Measured:
     if missing:
         raise ValueError(f"it has no {', '.join(missing)}")
     told = {key: _number(data, key) or 0.0 for key in NEEDED}
+    times = {field: _number(data, key) for field, key in TIMES.items()}
     return Measured(
         traffic.name,
         told["duration"],
@@ -60,7 +62,12 @@ def parse(text: str, traffic: Traffic, command: str = "") -> Measured:
         int(told["total_input_tokens"]),
         int(told["total_output_tokens"]),
         told["output_throughput"],
-        **{field: _number(data, key) for field, key in TIMES.items()},
+        tpot_ms=times["tpot_ms"],
+        itl_p50_ms=times["itl_p50_ms"],
+        itl_p95_ms=times["itl_p95_ms"],
+        itl_p99_ms=times["itl_p99_ms"],
+        ttft_ms=times["ttft_ms"],
+        ttft_p99_ms=times["ttft_p99_ms"],
         command=command,
     )
 

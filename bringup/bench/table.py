@@ -108,7 +108,8 @@ class Bench:
 
 def with_row(rows: Iterable[Row], new: Row) -> tuple[Row, ...]:
     """Return rows with one more; it takes the place of an earlier one of its topology."""
-    return (*(row for row in rows if row.topology is not new.topology), new)
+    every = (*(row for row in rows if row.topology is not new.topology), new)
+    return tuple(sorted(every, key=lambda row: list(Topology).index(row.topology)))
 
 
 def code_of(bench: Bench) -> Exit:
