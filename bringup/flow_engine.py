@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -50,9 +51,16 @@ def _ask(
         raise CommandFailed(
             f"cannot start a container of {image}: exit {result.exit}", host=engine.name,
             ran=f"docker run --rm {image}", exit_code=result.exit, said=result.tail(),
-            remedy="bring the image to this host first: bringup image",
+            remedy=_remedy(result.tail(), image),
         )  # fmt: skip
     return answer
+
+
+def _remedy(said: str, image: str) -> str:
+    """Tell an image that is not there from an engine that cannot start a container of it."""
+    if re.search("(?i)no such image|unable to find image|pull access denied", said):
+        return f"bring {image} there first: bringup image.ship NAME --host HOST, or pull it"
+    return f"see why: docker run --rm --network none {image} true"
 
 
 def _folder(tools: Tools) -> Path:

@@ -142,11 +142,19 @@ def _finding(row: Row[W], seen: Seen | None, host: str) -> Finding | None:
     if seen is None:
         return None
     level = seen.level or row.levels.get(seen.status) or MEANING[seen.status]
-    remedy = "" if level is Level.OK else seen.remedy or row.remedy
+    remedy = "" if level is Level.OK else seen.remedy or _remedy(row, seen.status)
     return Finding(
         row.id, row.title, seen.status, level, host, seen.evidence, row.reason, remedy, row.source,
         seen.decide, row.follow_up, row.lifted,
     )  # fmt: skip
+
+
+LOOK_AGAIN = "see why nobody could look, mend that, and look again"
+
+
+def _remedy(row: Row[W], status: Status) -> str:
+    """Return what to do; what nobody saw is not mended as if it were broken."""
+    return LOOK_AGAIN if status is Status.UNKNOWN and row.remedy else row.remedy
 
 
 class Verdict(Enum):

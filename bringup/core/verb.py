@@ -38,6 +38,16 @@ class Option:
     is_repeatable: bool = False
 
     @property
+    def is_needed(self) -> bool:
+        """Whether a command line has to give it."""
+        return self.default is None and not self.is_repeatable
+
+    @property
+    def called(self) -> str:
+        """Its name as people read it where it is missing."""
+        return self.name.upper() if self.is_argument else self.flag
+
+    @property
     def flag(self) -> str:
         return "--" + self.name.strip("_").replace("_", "-")
 

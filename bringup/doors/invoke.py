@@ -113,8 +113,8 @@ def _refuse(text: str, name: str) -> NoReturn:
 
 def _missing(verb: Verb, every: Iterable[Option], values: dict[str, Any]) -> None:
     for option in every:
-        if option.is_argument and option.default is None and not values.get(option.name):
-            _refuse(f"cannot run {verb.name}: {option.name.upper()} is missing", verb.name)
+        if option.is_needed and not values.get(option.name):
+            _refuse(f"cannot run {verb.name}: {option.called} is missing", verb.name)
 
 
 def _check_dry(context: Context, verb: Verb, values: dict[str, Any]) -> None:

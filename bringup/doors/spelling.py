@@ -52,9 +52,8 @@ def fault(words: Iterable[str], verbs: Iterable[Verb]) -> tuple[str, str]:
 
 
 def _lacking(name: str, given: set[str], every: tuple[Option, ...]) -> str:
-    needed = (o for o in every if o.is_argument and o.default is None and not o.is_repeatable)
-    missing = next((option for option in needed if option.flag not in given), None)
-    return f"cannot run {name}: {missing.name.upper()} is missing" if missing else ""
+    missing = next((o for o in every if o.is_needed and o.flag not in given), None)
+    return f"cannot run {name}: {missing.called} is missing" if missing else ""
 
 
 def _no_word(name: str, word: str, known: Mapping[str, tuple[Option, ...]]) -> str:

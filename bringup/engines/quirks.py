@@ -92,6 +92,16 @@ def variable_above(name: str, most: int) -> Test:
     return test
 
 
+def one_port_twice(words: Words) -> tuple[str, ...]:
+    """See a port that two settings of one worker name."""
+    flags = ("--port", "--disaggregation-bootstrap-port")
+    names = ("DYN_SYSTEM_PORT", "DYN_TCP_RPC_PORT", "VLLM_NIXL_SIDE_CHANNEL_PORT")
+    given = {**{flag: words.value(flag) for flag in flags}, **{n: words.variable(n) for n in names}}
+    ports = [(port, name) for name, port in given.items() if port and port != "0"]
+    twice = {port for port, _ in ports if [p for p, _ in ports].count(port) > 1}
+    return tuple(f"{name} {port}" for port, name in ports if port in twice)
+
+
 def every(*tests: Test) -> Test:
     """See what all tests see, or nothing."""
 
@@ -182,7 +192,10 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk("ucx-device-without-port", "",
           variable("UCX_NET_DEVICES", r"(^|,)mlx5_\w+(,|$)"), Level.BLOCK,
           "UCX wants a device with its port", "without the port UCX finds no such device",
-          "write mlx5_0:1, or leave it out: it is computed on each host", DEVICES),
+          "write each with :1, or leave the list out: it is computed on each host", DEVICES),
+    Quirk("one-port-twice", "", one_port_twice, Level.BLOCK,
+          "One worker listens twice on a port", "the second of both ends the worker at its start",
+          "leave the ports out, or give each its own", "docs/engines.md#addresses-and-ports"),
     Quirk("nccl-device-by-prefix", "", variable("NCCL_IB_HCA", r"^[^=^]"), Level.WARN,
           "NCCL matches device names by prefix", "mlx5_1 also takes mlx5_10 to mlx5_19",
           "start the list with =, or leave it out: it is computed on each host", DEVICES),

@@ -205,7 +205,9 @@ def _image(world: World) -> Seen:
         return unread(reading)
     image, want = reading.value, deployment.image.digest
     if not want:
-        return warned(f"{image.id[:19]}, and no digest to compare with", level=Level.NOTE)
+        pin = f"write image.digest: {image.id} into the deployment, where this is the one you mean"
+        line = f"{image.id[:19]}, and no digest to compare with"
+        return warned(line, level=Level.NOTE, remedy=pin)
     known = (image.id, *(digest.rpartition("@")[2] for digest in image.digests))
     if want in known or want in image.labels.values():
         return passed(f"{deployment.image.reference} is {want[:19]}")

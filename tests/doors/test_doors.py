@@ -155,6 +155,7 @@ def invoke(*words: str) -> subprocess.CompletedProcess[str]:
         (("prob",), "no such verb; did you mean probe?"),
         (("probe", "extra"), "it takes no such word"),
         (("bundle.make",), "SOURCE is missing"),
+        (("image.rebase", "dynamo-sglang-k3"), "--to is missing"),
         (("weights.sync", "--at-once", "abc"), "--at-once wants a whole number, not 'abc'"),
         (("topology.advise", "k3", "--reuse", "x"), "--reuse wants a number, not 'x'"),
     ],

@@ -160,6 +160,8 @@ CASES = [
          "flag-unknown", BLOCK, "a flag of `vllm serve`, not of dynamo.vllm"),
     sglang("a system port beyond 16 bits", *DECODE, env={"DYN_SYSTEM_PORT": "40000"},
            id="system-port-too-high", level=BLOCK, says="DYN_SYSTEM_PORT=40000", does="32767"),
+    sglang("a port that two settings name", *DECODE, "--port", "8081",
+           env={"DYN_SYSTEM_PORT": "8081"}, id="one-port-twice", level=BLOCK, says="--port 8081"),
     sglang("the highest system port", *DECODE, env={"DYN_SYSTEM_PORT": "32767"}),
 ]  # fmt: skip
 
