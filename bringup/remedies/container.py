@@ -176,13 +176,14 @@ ROWS: tuple[Remedy, ...] = (
     ),
     Remedy(
         "CTR-01", "install and start a container engine", _engine, 20,
-        cost="a new group counts from the next login on", touches_units=True, on_note=False,
+        leads_to=("container-engine",), cost="a new group counts from the next login on", touches_units=True, on_note=False,
     ),
     Remedy(
         "CTR-02", "install or upgrade NVIDIA's container toolkit", _toolkit, 21,
-        cost="containers go on; those started later use it", touches_units=True,
+        leads_to=("container-engine",), cost="containers go on; those started later use it", touches_units=True,
     ),
-    Remedy("CTR-03", "offer GPUs to containers", _way, 22),
+    Remedy("CTR-03", "offer GPUs to containers", _way, 22,
+           leads_to=("container-engine",)),
     Remedy(
         "CTR-09", "limit the logs of containers", _logs, 24, Risk.SERVICE,
         cost="docker restarts; counts for containers made afterwards",

@@ -214,17 +214,23 @@ def hold_driver(world: World) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
+FABRIC = ("FAB-01", "GPU-22")
+"""What a fabric that is not complete shows as: it needs no hand where its manager comes to run."""
+
 ROWS: tuple[Remedy, ...] = (
-    Remedy("GPU-07", "load nvidia_uvm", _uvm, 10, unless=without_driver),
+    Remedy("GPU-07", "load nvidia_uvm", _uvm, 10, unless=without_driver, leads_to=("GPU-22",)),
     Remedy("GPU-08", "keep the driver loaded: persistence mode", _persistence, 11,
            touches_units=True),
-    Remedy("IB-05", "load RDMA modules and install their tools", _rdma, 12),
+    Remedy("IB-05", "load RDMA modules and install their tools", _rdma, 12,
+           leads_to=("IB-16",)),
     Remedy("IB-04", "load the modules that make /dev/infiniband", _nodes, 13),
     Remedy("IB-09", "load nvidia_peermem", _peer, 14),
-    Remedy("FAB-04", "give fabric manager what it needs", _prerequisites, 15),
+    Remedy("FAB-04", "give fabric manager what it needs", _prerequisites, 15,
+           leads_to=FABRIC),
     Remedy("FAB-03", "bring fabric manager to the driver's version", _equal, 16, Risk.SERVICE,
-           cost="fabric manager restarts", unless=gpus_in_use, touches_units=True),
-    Remedy("FAB-02", "run fabric manager", _manager, 17, touches_units=True),
+           cost="fabric manager restarts", unless=gpus_in_use, touches_units=True,
+           leads_to=FABRIC),
+    Remedy("FAB-02", "run fabric manager", _manager, 17, touches_units=True, leads_to=FABRIC),
     Remedy("JIT-01", "install a CUDA toolkit without a driver", _toolkit, 30, cost="4 to 8 GiB",
            unless=toolkit_unfit, on_note=False,
            told_as=("vllm-without-nvcc", "sglang-without-nvcc", "kimi-k3-needs-nvcc")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..core.fixes import Choice, Fix, Risk
 from ..core.reading import Known
@@ -31,7 +31,8 @@ class Remedy:
     `unless` says why it must not be done now, "" where it may. `touches_units`: systemd reads its
     units anew on the way, which takes GPUs from containers that CTR-05 names. `on_note`: done for a
     mere note too. Lower `order` comes first. `told_as` are findings that tell the same fact of what
-    is to run on the host (`decide.TOLD_BY`).
+    is to run on the host (`decide.TOLD_BY`). `leads_to` are findings without a remedy of their own
+    that may be gone once this is done.
     """
 
     finding: str
@@ -45,6 +46,7 @@ class Remedy:
     on_note: bool = True
     only_named: str = ""
     told_as: tuple[str, ...] = ()
+    leads_to: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,9 +71,24 @@ def fixes_for(
     open_ = {f.id: f for f in findings if _is_open(f) and _is_wanted(f, rows.get(f.id), choice)}
     reloads = open_.get("CTR-05") or next((f for f in findings if f.id == "CTR-05"), None)
     found = [_fix(rows.get(id_), finding, world, choice, reloads) for id_, finding in open_.items()]
-    order = {id_: row.order for id_, row in rows.items()}
+    order = FIRST | {id_: row.order for id_, row in rows.items()}
     kept = [fix for fix in found if fix is not None]
-    return tuple(sorted(kept, key=lambda fix: order.get(fix.finding.id, 100)))
+    ordered = sorted(kept, key=lambda fix: order.get(fix.finding.id, 100))
+    taken = [fix.finding.id for fix in ordered if fix.is_taken]
+    return tuple(_waiting(fix, [t for t in taken if fix.finding.id in rows[t].leads_to])
+                 for fix in ordered)  # fmt: skip
+
+
+FIRST = {"GPU-01": 2, "GPU-02": 3, "GPU-03": 3, "GPU-05": 4, "GPU-06": 4, "GPU-04": 5, "OS-09": 7}
+"""What a person mends before all else: boards and their driver."""
+
+
+def _waiting(fix: Fix, causes: list[str]) -> Fix:
+    """Return a fix for a person as one that waits, where others may do away with its cause."""
+    if fix.steps or not causes:
+        return fix
+    why = f"looked at again after {', '.join(causes)}"
+    return replace(fix, withheld=why, commands=())
 
 
 def _is_wanted(finding: Finding, row: Remedy | None, choice: Choice) -> bool:
@@ -101,7 +118,7 @@ def _fix(
         return None
     unasked = "" if is_named else row.only_named
     withheld = unasked or _withheld(row, world, choice, reloads)
-    withheld = withheld or ("" if steps else "it is yours to decide")
+    withheld = withheld or ("" if steps else "not automated on such a host")
     if withheld == _level(row) and not is_named:
         commands = (f"bringup provision --host {world.host.name} --fix --fix-level service",)
     return Fix(finding, row.title, row.risk, row.cost, steps, withheld, commands)

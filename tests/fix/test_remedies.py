@@ -200,3 +200,19 @@ def test_a_node_with_jobs_is_drained_by_a_person() -> None:
     fix = fixes(of, "SLU-01")["SLU-01"]
     assert not fix.is_taken
     assert "job 12 of ann" in fix.withheld
+
+
+def test_what_other_fixes_may_clear_is_not_left_to_a_person_yet() -> None:
+    gpus = replace(EIGHT, gpus=tuple(replace(g, fabric_state="In Progress") for g in EIGHT.gpus))
+    of = world(UBUNTU, DRIVER, gpus, kind=B300, absent={FabricManager: Absent("no unit")})
+    found = fixes(of)
+    assert found["FAB-02"].is_taken
+    assert found["FAB-01"].withheld == "looked at again after FAB-02"
+    assert found["FAB-01"].commands == ()
+
+
+def test_a_person_is_told_to_begin_with_boards_and_driver() -> None:
+    bare = Driver(loaded=Absent("no module"), uvm_node=False)
+    of = world(UBUNTU, bare, kind=B300, absent={FabricManager: Absent("no unit")})
+    left = [id_ for id_, fix in fixes(of).items() if not fix.is_taken]
+    assert left.index("GPU-02") < left.index("GPU-07")
