@@ -176,11 +176,13 @@ ROWS: tuple[Remedy, ...] = (
     ),
     Remedy(
         "CTR-01", "install and start a container engine", _engine, 20,
-        leads_to=("container-engine",), cost="a new group counts from the next login on", touches_units=True, on_note=False,
+        cost="a new group counts from the next login on", touches_units=True, on_note=False,
+        leads_to=("container-engine",),
     ),
     Remedy(
         "CTR-02", "install or upgrade NVIDIA's container toolkit", _toolkit, 21,
-        leads_to=("container-engine",), cost="containers go on; those started later use it", touches_units=True,
+        cost="containers go on; those started later use it", touches_units=True,
+        leads_to=("container-engine",),
     ),
     Remedy("CTR-03", "offer GPUs to containers", _way, 22,
            leads_to=("container-engine",)),
