@@ -25,4 +25,7 @@ def read_text(path: str) -> str:
     try:
         return Path(path).read_bytes().decode(errors="replace")
     except OSError as error:
-        raise UsageError(f"cannot read the log {path}: {error.strerror}") from error
+        raise UsageError(
+            f"cannot read the log {path}: {error.strerror}",
+            remedy="name a file here, - for a pipe, or --deployment for its workers' logs",
+        ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -243,10 +244,12 @@ def _budget(word: str) -> tuple[Stage, float]:
     known = [stage.name.lower() for stage in SECONDS]
     if name not in known:
         raise UsageError(f"cannot give {name!r} a budget: no such stage{did_you_mean(name, known)}")
-    try:
-        return Stage[name.upper()], float(seconds)
-    except ValueError:
-        raise UsageError(f"cannot read --budget {word!r}: write it as listed=300") from None
+    if not re.fullmatch(r"\d+(\.\d+)?", seconds) or not float(seconds):
+        raise UsageError(
+            f"cannot read --budget {word!r}: its seconds should be a number above 0",
+            remedy="write it as listed=300",
+        )
+    return Stage[name.upper()], float(seconds)
 
 
 def told(listen: Callable[[Event], None]) -> Show:

@@ -92,6 +92,8 @@ def start(tools: Tools, wish: Wish) -> tuple[Ended, ...]:
     """Start what does not run, wave by wave; return how each host came out of each wave."""
     static = target_of(wish.inventory, wish.deployment)
     keys = {w.key for w in chosen(static.workers, hosts=wish.hosts, roles=wish.roles)}
+    if below := _below_roots(wish, {w.host for w in static.workers if w.key in keys}):
+        return below
     known = know(tools, wish)
     wanted = [worker for worker in known.target.workers if worker.key in keys]
     ended = [Ended(name, error=error) for name, error in known.errors.items()]
@@ -106,6 +108,19 @@ def start(tools: Tools, wish: Wish) -> tuple[Ended, ...]:
                 break
             await_services(tools, known.target, {worker.role for worker in wave})
     return tuple(ended)
+
+
+def _below_roots(wish: Wish, hosts: Iterable[str]) -> tuple[Ended, ...]:
+    """Return a refusal for each host whose files lie below a folder: scripts name whole paths."""
+    roots = {name: wish.inventory.hosts[name].root for name in sorted(hosts)}
+    return tuple(
+        Ended(name, error=Blocked(
+            f"cannot serve on {name}: it lies under root: {root}", host=name,
+            remedy="practice hosts stop at written scripts; a host that serves has no root: in "
+            "hosts.yml",
+        ))
+        for name, root in roots.items() if root != "/"
+    )  # fmt: skip
 
 
 def _each(hosts: Iterable[str], work: Callable[[str], Ended]) -> list[Ended]:

@@ -151,7 +151,10 @@ def chosen(
     every, wanted_hosts, wanted_roles = list(workers), set(hosts), set(roles)
     known = {worker.role for worker in every}
     if odd := sorted(wanted_roles - known):
-        raise UsageError(f"cannot find role {odd[0]!r}{did_you_mean(odd[0], known)}")
+        raise UsageError(
+            f"cannot find role {odd[0]!r}{did_you_mean(odd[0], known)}",
+            remedy=f"roles: {', '.join(sorted(known))}",
+        )
     return [
         worker
         for worker in every

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
         @property
         def receipts(self) -> tuple[str, ...]: ...
 
+        @property
+        def gone(self) -> tuple[str, ...]: ...
+
 
 def undo_view(undone: Iterable[Undone]) -> RenderableType:
     """Return what was taken back on each host, and what has no way back."""
@@ -38,6 +41,8 @@ def undo_view(undone: Iterable[Undone]) -> RenderableType:
 
 def _host(one: Undone) -> Iterator[RenderableType]:
     yield Text(f"\n {one.ended.host}", "bold").append(f"  {' '.join(one.receipts)}", "dim")
+    if one.gone:
+        yield Text(f"  back already {', '.join(one.gone)}", "dim")
     if one.ended.receipt is not None:
         yield receipt_view(one.ended.receipt)
         yield Text(f"  receipt      {one.ended.record}", "dim")
@@ -57,6 +62,7 @@ def undone_document(one: Undone) -> dict[str, Any]:
         "host": ended.host,
         "exit": int(ended.code),
         "receipts": list(one.receipts),
+        "back_already": list(one.gone),
         "plan": plan_document(ended.plan) if ended.plan else None,
         "receipt": receipt_document(ended.receipt) if ended.receipt else None,
         "record": ended.record or None,

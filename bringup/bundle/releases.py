@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..core.errors import UsageError
 from ..core.reading import Known, Reading, Unknown
+from ..core.version import version
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,14 @@ RELEASES = (
         (1, 6, 0), _KIMI_K3, frozenset({"kimi_k3"}), retries=True, self_hosts=True, was_run=True
     ),
 )  # fmt: skip
+
+
+def refuse_no_version(text: str) -> None:
+    """Raise UsageError for a text that is given and names no version."""
+    if text and version(text) is None:
+        raise UsageError(
+            f"cannot read --dynamo {text!r}: it is no version", remedy="as --dynamo 1.3.0.post1"
+        )
 
 
 def release_of(version: str) -> Reading[Release]:

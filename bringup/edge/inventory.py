@@ -47,8 +47,14 @@ def load(
     problems = (*found.problems, *image_problems, *_problems(sheet, known, knobs, folder))
     if problems:
         remedy = f"mend the files under {folder.resolve().parent}; no host was touched"
-        raise InventoryError(tuple(sorted(problems)), remedy=remedy)
+        told = sorted(problems, key=_by_cause)
+        raise InventoryError(tuple(files.placed(one, folder) for one in told), remedy=remedy)
     return _inventory(folder, sheet, known)
+
+
+def _by_cause(problem: Problem) -> tuple[bool, Problem]:
+    """Sort hosts.yml first: what is wrong there shows again in the files that name its hosts."""
+    return not problem.file.endswith("/hosts.yml"), problem
 
 
 def problems_in(text: str) -> tuple[Problem, ...]:
@@ -236,4 +242,7 @@ def _matched(
         try:
             yield from names.match(sign + pattern)
         except PatternError as error:
-            raise UsageError(f"cannot take {option} {pattern or repr('')}: {error}") from error
+            raise UsageError(
+                f"cannot take {option} {pattern or repr('')}: {error}",
+                remedy=f"bringup inventory.show --inventory {inventory.folder} lists them",
+            ) from error

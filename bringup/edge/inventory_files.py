@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..core.errors import InventoryError, Problem, UsageError
@@ -86,6 +86,14 @@ def _document(folder: Path, path: Path) -> Document:
         return Document(
             label, problems=(Problem(label, 0, "", f"cannot be read: {error.strerror}"),)
         )
+
+
+def placed(problem: Problem, folder: Path) -> Problem:
+    """Return a problem with a path that opens from the working directory."""
+    room, _, rest = problem.file.partition("/")
+    if room != folder.resolve().name or not (folder / rest).exists():
+        return problem
+    return replace(problem, file=str(folder / rest))
 
 
 def _label(folder: Path, path: Path) -> str:

@@ -113,8 +113,19 @@ def load_document(path: Path, schema: str) -> dict[str, Any]:
     """Read a JSON document of one schema; raises UsageError for any other."""
     try:
         document = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}", remedy=f"ls -l {path}; name another file"
+        ) from error
+    except UnicodeDecodeError:
+        raise UsageError(
+            f"cannot read {path}: it is no UTF-8 text", remedy="name a file that bringup wrote"
+        ) from None
+    except ValueError as error:
+        place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UsageError(
+            f"cannot read {path}: it is no JSON{place}", remedy="name a file that bringup wrote"
+        ) from None
     found = document.get("schema") if isinstance(document, dict) else None
     if found != schema:
         raise UsageError(

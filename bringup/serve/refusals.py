@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from ..core.errors import UsageError
+from ..core.nearest import did_you_mean
 from ..core.rules import Finding, Level, Status
 from ..core.steps import Observation, State, Step
 from ..engines.spec import Spec
@@ -28,6 +30,17 @@ PAIR = ("pair-image",)
 
 STRICT = ("SLU-01",)
 """Checks that must pass: where nobody knows, Slurm may start a job on the same GPUs."""
+
+
+def refuse_unknown(accepted: Iterable[str]) -> None:
+    """Raise UsageError for a check that forbids no start: a slip of the pen accepts nothing."""
+    known = (*OWNERS, *PAIR, *SERVICES)
+    for name in accepted:
+        if name not in known:
+            raise UsageError(
+                f"cannot accept {name!r}: no such check forbids a start{did_you_mean(name, known)}",
+                remedy=f"those that do: {', '.join(known)}",
+            )
 
 
 def of_host(

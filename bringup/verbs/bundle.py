@@ -40,11 +40,13 @@ def bundle_make(
     The same folder gives the same bytes on any machine. A folder that the named Dynamo could not
     serve is refused, with what to do; without --dynamo, one that no known release could serve.
     """
+    from ..bundle.releases import refuse_no_version
     from ..flow_bundle import make
     from ..flow_bundle_open import opened, read_source, spot
     from ..flow_open import Choice
     from ..report_bundle import made_document, made_view
 
+    refuse_no_version(dynamo)
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
     with opened(choice, screen.tell, needed=bool(spot(source).hosts)) as (known, tools):
         found = read_source(source, known, tools)

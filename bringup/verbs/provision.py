@@ -73,19 +73,22 @@ def provision(
     from ..engines.knobs import KNOBS
     from ..flow_fix_choice import choice_of
     from ..flow_open import Choice, choose, deployments_for, read_inventory
-    from ..flow_plan import compare, keep
+    from ..flow_plan import compare, keep, load, meant
     from ..flow_types import Order
     from ..report_fix import fixes_view
     from ..report_provision import by_outcome, run_view, summary_view
     from ..report_summary import summary_document
 
     settings = knob_settings(set, KNOBS)
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
+    saved = load(plan)
+    named = host or (() if group or limit or not saved else (str(saved["host"]),))
+    choice = Choice(inventory, named, group, limit, exclude, known_hosts, accept_new, state)
     known = read_inventory(inventory)
     hosts = choose(known, choice)
+    meant(saved, plan, (one.name for one in hosts))
     served = deployments_for(known, hosts, deployment)
     order = Order(
-        known, hosts, served, check=check, set=settings, approve=compare(plan),
+        known, hosts, served, check=check, set=settings, approve=compare(saved, plan),
         fix=choice_of(fix, fix_only, fix_level, plan),
     )  # fmt: skip
     built = _build(screen, order, choice, engine) if build else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from ..core.errors import Exit, gravest
+from ..core.errors import Exit, UsageError, gravest
 from ..core.verb import Help, Verb
 from ..report_screen import Screen
 from .common import AcceptNew, Folder, Hosts, KnownHosts, Set, State, knob_settings
@@ -51,7 +51,9 @@ def serve_start(
     from ..engines.knobs import KNOBS
     from ..flow_serve import Wish, start
     from ..flow_serve_open import serving_tools
+    from ..serve.refusals import refuse_unknown
 
+    refuse_unknown(accept)
     choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
     wish = Wish(
         known, target.deployment, _names(known, host), role, check=check, recreate=recreate,
@@ -135,7 +137,9 @@ def serve_restart(
     from ..flow_targets import words_of
     from ..report_ready import verdict_view
     from ..report_serve import left_document, left_view
+    from ..serve.refusals import refuse_unknown
 
+    refuse_unknown(accept)
     choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
     wish = Wish(
         known, target.deployment, _names(known, host), role, accept=accept,
@@ -210,6 +214,10 @@ def serve_logs(
     from ..flow_targets import chosen
     from ..report_serve import logs_view
 
+    if lines < 1 or follow < 0:
+        raise UsageError(
+            f"cannot show {lines} lines for {follow} seconds", remedy="as --lines 50 --follow 30"
+        )
     choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
     wanted = chosen(target.workers, hosts=_names(known, host), roles=role)
     with serving_tools(known, choice, screen.tell, local=local) as tools:

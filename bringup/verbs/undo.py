@@ -26,9 +26,9 @@ def undo(
 ) -> Exit:
     """Take back what bringup changed on hosts, from its receipts.
 
-    Without --to, the newest receipt of a change. Files get their old content, packages their old
-    state; what has no way back is named. Refused, before anything is changed, where somebody
-    changed one of these things since.
+    Without --to, the newest receipt of a change that is not taken back yet. Files get their old
+    content, packages their old state; what has no way back is named. Refused, before anything is
+    changed, where somebody changed one of these things since.
     """
     from ..flow_open import Choice, choose, read_inventory, tools_for
     from ..flow_undo import undo as run

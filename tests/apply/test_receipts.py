@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bringup.core.errors import Unreachable
+from bringup.core.errors import StalePlan, Unreachable, UsageError
 from bringup.core.host import Host, Login
 from bringup.core.plan import Plan, plan_steps
 from bringup.core.receipt import SCHEMA
@@ -161,3 +161,31 @@ def test_one_file_that_cannot_be_written_is_not_blamed_on_its_neighbours(desk: D
     assert error is not None
     assert "/etc/two/wanted.conf" in error.message
     assert [done.outcome.value for done in receipt.steps] == ["changed", "failed", "not reached"]
+
+
+def test_undo_said_again_takes_back_the_next_older_change(desk: Desk) -> None:
+    desk.file.write_text("first\n")
+    for text in ("second\n", "third\n"):
+        apply(desk.tools, desk.host, desk.plan(text_file("/etc/wanted.conf", text)))
+    stands = []
+    for _ in range(3):
+        (undone,) = undo(desk.tools, (desk.host,), to="", check=False)
+        assert undone.ended.error is None
+        stands.append((desk.file.read_text(), len(undone.gone)))
+    assert stands == [("second\n", 0), ("first\n", 1), ("first\n", 2)]
+
+
+def test_undo_without_a_receipt_names_the_folder_that_was_searched(desk: Desk) -> None:
+    (undone,) = undo(desk.tools, (desk.host,), to="", check=False)
+    error = undone.ended.error
+    assert isinstance(error, UsageError)
+    assert str(desk.tools.store.folder / "receipts/here") in error.message
+    assert "--state" in error.remedy
+
+
+def test_undo_of_a_file_that_somebody_edited_names_the_command_that_shows_it(desk: Desk) -> None:
+    apply(desk.tools, desk.host, desk.plan())
+    desk.file.write_text("by hand\n")
+    (undone,) = undo(desk.tools, (desk.host,), to="", check=False)
+    assert isinstance(undone.ended.error, StalePlan)
+    assert "ssh here 'cat /etc/wanted.conf'" in undone.ended.error.remedy

@@ -46,7 +46,9 @@ def cases(name: str) -> list[tuple[str, list[str]]]:
 def told(folder: Path) -> list[str]:
     with pytest.raises(InventoryError) as raised:
         load(folder, ROOT / "images", knobs=KNOBS, engines=("vllm", "sglang"))
-    return [str(problem) for problem in raised.value.problems]
+    texts = [str(problem) for problem in raised.value.problems]
+    assert all(text.startswith(f"{folder}/") for text in texts), "paths that open from here"
+    return [f"inventory{text.removeprefix(str(folder))}" for text in texts]
 
 
 @pytest.mark.parametrize(("text", "messages"), cases("hosts.txt"))
@@ -116,12 +118,12 @@ def test_all_files_are_told_at_once(tmp_path: Path) -> None:
     )
     (folder / "deployments" / "other.yaml").write_text("")
     assert told(folder) == [
-        "inventory/deployments/demo.yml:4: roles/r/hosts: no host 'c'; there is a, b",
-        "inventory/deployments/other.yaml: is not read: name it NAME.yml",
         "inventory/hosts.yml:2: hosts/a/port: should be an integer, not 'x'",
         "inventory/hosts.yml:2: hosts/a/user: no is a word to some readers and a switch to others: "
         "write true or false, or quote it ('no')",
         "inventory/hosts.yml:3: hosts/b/kind: there is no kinds/b30.yml; did you mean b300?",
+        "inventory/deployments/demo.yml:4: roles/r/hosts: no host 'c'; there is a, b",
+        "inventory/deployments/other.yaml: is not read: name it NAME.yml",
         "inventory/kinds/b300.yml:1: product_names: is missing",
     ]
 
@@ -144,7 +146,7 @@ def test_a_faulty_image_folder_is_told_with_the_rest(tmp_path: Path) -> None:
     with pytest.raises(InventoryError) as raised:
         load(write(tmp_path, hosts="hosts: {a: {port: x}}", deployment=""), images)
     files = {problem.file for problem in raised.value.problems}
-    assert files == {"images/x/image.yml", "inventory/hosts.yml"}
+    assert files == {"images/x/image.yml", f"{tmp_path}/inventory/hosts.yml"}
 
 
 def test_a_long_value_is_shortened(tmp_path: Path) -> None:
