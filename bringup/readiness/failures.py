@@ -82,8 +82,11 @@ class Match:
 
     @property
     def is_certain(self) -> bool:
-        """Surely the cause: by its own words, or because a check of the host says the same."""
-        return self.failure.certain or bool(self.backed_by)
+        """Surely the cause: by its own words, or because a check of the host says the same.
+
+        What a program tells at level INFO or below it goes on from, so that it is none by itself.
+        """
+        return (self.failure.certain and not is_mere(self.evidence)) or bool(self.backed_by)
 
 
 def _filled(failure: Failure, text: str, line: str) -> str:
@@ -164,17 +167,38 @@ def _match(failure: Failure, lines: list[str], case: Case) -> Match | None:
     backed = tuple(f for f in case.findings if f.id in failure.checks and f.status in wrong)
     if not failure.says:
         return Match(failure, said(failure.signs), 0, backed)
+    mere = None
     for number, line in _hits(failure, lines):
         near = lines[max(0, number - WINDOW) : number + WINDOW]
         if all(any(pattern.search(other) for other in near) for pattern in failure.also):
-            return Match(failure, shown(line), number + 1, backed)
-    return None
+            match = Match(failure, shown(line), number + 1, backed)
+            if not is_mere(line):
+                return match
+            mere = mere or match
+    return mere
 
 
 def _hits(failure: Failure, lines: list[str]) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines):
-        if any(pattern.search(line) for pattern in failure.says):
+        if any(pattern.search(line) for pattern in failure.says) and not _ECHO.search(line):
             yield number, line
+
+
+def is_mere(line: str) -> bool:
+    """Return whether a line is told at level INFO or below: by NCCL, vLLM, Python or Rust."""
+    return _MERE.search(line) is not None
+
+
+_MERE = re.compile(
+    r"\bNCCL (INFO|TRACE)\b| - (INFO|DEBUG) - |\b(INFO|DEBUG) \d\d-\d\d \d\d:"
+    r"|^(\S+Z\s+)?(INFO|DEBUG|TRACE)[: ]"
+)
+
+_ECHO = re.compile(
+    r"Received request \S+: |GenerateReqInput\(|ChatCompletionRequest\(|\bprompt: ?['\"]"
+    r"|['\"](messages|prompt|content|input_text)['\"] ?[:=]"
+)
+"""Lines in which a server repeats what a client has sent: nothing in them is its own word."""
 
 
 def shown(line: str) -> str:

@@ -93,6 +93,60 @@ def test_other_spellings_of_a_wall_are_told_as_the_same(line: str, cause: str) -
     assert ids(diagnose(failures(), line))[:1] == [cause]
 
 
+SAID = [failure for failure in failures() if failure.says]
+
+FOLLOW = {
+    "nccl-failed": {"nccl-cannot-connect", "nccl-duplicate-gpu", "nccl-multicast"},
+    "nixl-backend-failed": {"ucx-no-device", "ucx-no-transport"},
+    "no-gpus-visible": {"cuda-802"},
+    "no-gpu-runtime": {"driver-not-loaded"},
+    "nvcc-too-old": {"deepgemm-compile"},
+}
+"""Rows that surely say something of the samples of others, which are their causes."""
+
+
+@pytest.mark.parametrize("failure", SAID, ids=lambda failure: failure.id)
+def test_the_sample_of_a_row_is_no_certain_sign_of_another(failure: Failure) -> None:
+    found = diagnose(failures(), sample(failure.id), case(failure))
+    others = {m.failure.id for m in found if m.is_certain} - {failure.id}
+    assert {id_ for id_ in others if failure.id not in FOLLOW.get(id_, ())} == set()
+
+
+def evidence(failure: Failure) -> str:
+    found = diagnose(failures(), sample(failure.id), case(failure))
+    return next(match.evidence for match in found if match.failure is failure)
+
+
+@pytest.mark.parametrize("failure", SAID, ids=lambda failure: failure.id)
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "INFO 09-01 08:12:10 [logger.py:43] Received request chatcmpl-1: prompt: '{}', params: x",
+        "[2026-09-01 08:12:10] Receive: obj=GenerateReqInput(rid='a', text='{}')",
+        """DEBUG body: {{"messages": [{{"role": "user", "content": "{}"}}]}}""",
+    ],
+)
+def test_what_a_client_has_written_is_no_sign_of_anything(failure: Failure, wrapped: str) -> None:
+    found = diagnose(failures(), wrapped.format(evidence(failure)), case(failure))
+    assert not [match for match in found if match.failure.says]
+
+
+@pytest.mark.parametrize("failure", SAID, ids=lambda failure: failure.id)
+@pytest.mark.parametrize(
+    "level", ["b300-04:88:88 [0] NCCL INFO ", "INFO 09-01 08:12:10 [x.py:1] ", "INFO: ",
+              "2026-09-01 08:12:10,123 - INFO - ", "2026-09-01T08:12:10.123Z  INFO dynamo: "],
+)  # fmt: skip
+def test_what_is_told_at_level_info_is_never_certain(failure: Failure, level: str) -> None:
+    found = diagnose(failures(), level + evidence(failure), case(failure))
+    assert not [match for match in found if match.failure.says and match.is_certain]
+
+
+def test_a_line_that_is_grave_shows_a_cause_rather_than_an_earlier_mere_one() -> None:
+    grave = "RuntimeError: CUDA error: out of memory"
+    (match,) = diagnose(failures(), f"INFO: {grave}\n{grave}")
+    assert (match.line, match.is_certain) == (2, True)
+
+
 def test_there_is_no_sample_without_a_row() -> None:
     named = {path.stem for path in SAMPLES.glob("*.log")} - {path.stem for path in HEALTHY}
     assert named <= set(BY_ID)
