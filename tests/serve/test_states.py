@@ -39,7 +39,7 @@ def causes(verdict: dict[str, Any]) -> list[str]:
 def test_a_pair_goes_through_all_stages_in_order(deployment: MakePractice) -> None:
     made = deployment()
     for mode in ("prefill", "decode"):
-        made.set(mode, words=["--load-s", "2"])
+        made.set(mode, words=["--load-s", "8"])
     made.start()
     seen = ready(made)
     assert (seen["exit"], seen["verdict"]) == (0, "ready"), seen
