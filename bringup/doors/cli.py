@@ -11,6 +11,7 @@ import click
 from ..core.verb import Option, Verb, defaults, options
 from ..verbs import collect
 from .run import offered, perform
+from .spelling import placed
 
 
 def parameter(option: Option, default: object) -> click.Parameter:
@@ -41,6 +42,16 @@ def parameter(option: Option, default: object) -> click.Parameter:
     )
 
 
+class VerbCommand(click.Command):
+    """A command that takes its argument as an option as well, as Invoke spells it."""
+
+    offers: tuple[Option, ...] = ()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse words, arguments that were spelled as options put in their place."""
+        return super().parse_args(ctx, placed(args, self.offers))
+
+
 def command(verb: Verb) -> click.Command:
     """Return the click command of a verb."""
     given = {option.name: option.default for option in options(verb)}
@@ -52,10 +63,12 @@ def command(verb: Verb) -> click.Command:
         sys.exit(perform(verb, {**defaults(verb, os.environ), **values}))
 
     loose = any(option.help.may_be_flag for option in options(verb))
-    return click.Command(
+    made = VerbCommand(
         verb.name, callback=act, params=parameters, help=verb.description,
         short_help=verb.summary, context_settings={"ignore_unknown_options": loose},
     )  # fmt: skip
+    made.offers = offered(verb)
+    return made
 
 
 def group() -> click.Group:

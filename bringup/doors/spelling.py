@@ -27,6 +27,22 @@ def spelled(words: Iterable[str], verbs: Iterable[Verb], *, rest: str = "") -> l
     return found
 
 
+def placed(words: Iterable[str], every: Iterable[Option]) -> list[str]:
+    """Return words with arguments that were spelled as options in their place, for click."""
+    flags = {option.flag for option in every if option.is_argument and not option.is_repeatable}
+    found: list[str] = []
+    is_value = False
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if not is_value and flag in flags:
+            found += [value] if equals else []
+            is_value = not equals
+        else:
+            is_value = False
+            found.append(word)
+    return found
+
+
 def fault(words: Iterable[str], verbs: Iterable[Verb]) -> tuple[str, str]:
     """Return the verb, and what is wrong with a command line for it; "" where nothing is.
 

@@ -104,6 +104,8 @@ def test_click_hands_over_what_was_typed() -> None:
 def test_exit_codes_come_through() -> None:
     assert CliRunner().invoke(cli.command(SAMPLE), ["r", "--check"]).exit_code == 5
     assert CliRunner().invoke(cli.command(SAMPLE), ["bad"]).exit_code == 2
+    assert CliRunner().invoke(cli.command(SAMPLE), ["--rule", "r", "--check"]).exit_code == 5
+    assert CliRunner().invoke(cli.command(SAMPLE), ["--check", "--rule=r"]).exit_code == 5
     assert CliRunner().invoke(cli.command(SAMPLE), []).exit_code == 2
 
 
