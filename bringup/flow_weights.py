@@ -19,7 +19,7 @@ from .flow_weights_sums import sums_of
 from .weights.compare import difference, faults_of, total_fault, wanted
 from .weights.folder import File, Folder, Seat
 from .weights.look import NAME, look_ask, parse_look
-from .weights.plan import BETWEEN, HostPlan, Way, host_plan, seconds_for, size
+from .weights.plan import BETWEEN, HostPlan, Way, host_plan, on_shares, seconds_for, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,7 @@ def plan_sync(tools: Tools, wish: Wish) -> SyncPlan:
         plan = host_plan(place.host.name, there, found, way)
         lacks = _lacks(source, folder, there) if plan.is_change and way in BETWEEN else ""
         plans[place.host.name] = dataclasses.replace(plan, trouble=plan.trouble or lacks)
+    plans = on_shares(plans)
     failed = {p.host.name: errors[p.name] for p in wish.targets if p.name in errors}
     return SyncPlan(wish, source, folder, files, left_out, plans, failed, way, sums)
 

@@ -133,6 +133,8 @@ class Copier:
         if not is_carried:
             return source.address, source.port
         with errand.guard:
+            if name not in errand.through and not source.is_direct:
+                errand.say(f"{name} cannot listen at {source.address}; through this controller")
             if not errand.through.get(name):
                 tunnel = errand.tunnels.enter_context(carried(source, errand.remote))
                 errand.through[name] = tunnel

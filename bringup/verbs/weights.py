@@ -164,13 +164,15 @@ def _ended(screen: Screen, plan: SyncPlan, done: Mapping[str, Copied]) -> Exit:
 def _refused(host: str, row: HostPlan) -> Blocked:
     from ..weights.folder import Seat
 
-    mixed = bool(row.difference.refusal) and row.folder.seat is Seat.FOLDER
-    remedy = (
-        f"move it away (mv {row.path} {row.path}.old) or name another folder; --replace writes"
-        " over what differs"
-        if mixed
-        else f"see df -h and ls -ld of {row.path} on {host}"
-    )
+    if "on a share" in row.trouble:
+        remedy = f"leave {host} out: what the other host writes is there for it as well"
+    elif row.difference.refusal and row.folder.seat is Seat.FOLDER:
+        remedy = (
+            f"move it away (mv {row.path} {row.path}.old) or name another folder; --replace"
+            " writes over what differs"
+        )
+    else:
+        remedy = f"see df -h and ls -ld of {row.path} on {host}"
     return Blocked(f"cannot copy to {row.path}: {row.trouble}", host=host, remedy=remedy)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from ..probes.caches import NETWORK
 from .compare import Difference
 from .folder import File, Folder
 
@@ -75,6 +76,21 @@ def _no_room(folder: Folder, needed: int) -> str:
     if ground.free_bytes - spare >= needed:
         return ""
     return f"its disk has {size(ground.free_bytes)} free, {size(needed + spare)} are needed"
+
+
+def on_shares(plans: Mapping[str, HostPlan]) -> dict[str, HostPlan]:
+    """Return plans in which one host alone writes a folder that several mount from a server."""
+    writers: dict[tuple[str, str], str] = {}
+    found: dict[str, HostPlan] = {}
+    for name, plan in plans.items():
+        kind = plan.folder.ground.file_system
+        if plan.is_change and not plan.trouble and kind.lower().startswith(NETWORK):
+            first = writers.setdefault((plan.path, kind), name)
+            if first != name:
+                trouble = f"it lies on a share ({kind}) where {first} writes the same folder"
+                plan = replace(plan, trouble=trouble)  # noqa: PLW2901 - the plan as it has to be
+        found[name] = plan
+    return found
 
 
 def seconds_for(

@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 
 from bringup.core.host import Host, Login
-from bringup.core.reading import Unknown
+from bringup.core.reading import Absent, Unknown
+from bringup.core.rules import judge
 from bringup.core.script import Section
 from bringup.edge.local import LocalRemote
 from bringup.flow_weights import Place, look
+from bringup.probes.model import ModelFolder
+from bringup.rules import CHECKS
 from bringup.weights.compare import difference, faults_of, total_fault, wanted
 from bringup.weights.folder import Folder, Seat
 from bringup.weights.look import parse_look
 from tests.bundle.here import HereHost, busybox_tools
+from tests.rules.situations import world
 
 from .models import BITS, hub_snapshot, model, shard
 
@@ -165,3 +169,10 @@ def test_two_revisions_of_a_hub_are_told_apart_by_name(tmp_path: Path) -> None:
 def test_a_folder_above_a_model_is_no_model(whole: Path) -> None:
     (fault,) = faults_of(seen(whole.parent))
     assert "holds no weights; there is K3/model-00001-of-00003.safetensors below it" in fault.why
+
+
+@pytest.mark.parametrize("finding", ["STO-01", "STO-04"])
+def test_absent_weights_are_answered_by_the_exact_command(finding: str) -> None:
+    of = world(pair=True, absent={ModelFolder: Absent("no such folder")})
+    (found,) = [one for one in judge(CHECKS, of) if one.id == finding]
+    assert found.remedy.endswith("bringup weights.sync --deployment k3 --host b300-04")
