@@ -1,0 +1,82 @@
+"""`--fix` on a host whose packages are in trouble: told, nothing half done, done next time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ..fleet.yard import FleetHost, Yard
+from .bench import Bench
+from .faults import ENGINE, IN_CONTAINER
+from .test_provision_fix import desk_for
+
+pytestmark = [pytest.mark.root, pytest.mark.slow]
+
+TOOLKIT = "nvidia-container-toolkit"
+NO_TOOLKIT = f"{ENGINE}apt-get -q -y purge {TOOLKIT} >/dev/null 2>&1 || :"
+OLD_TOOLKIT = (
+    f"{ENGINE}apt-mark unhold {TOOLKIT} >/dev/null\n"
+    f"apt-get -q -y --allow-downgrades install {TOOLKIT}=1.17.4-1 >/dev/null"
+)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """`script` brings it about, `cure` is what the error tells a person to do, or what passes."""
+
+    about: str
+    start: str
+    script: str
+    said: str
+    cure: str
+
+
+TROUBLES = (
+    Trouble(
+        "dpkg was interrupted", NO_TOOLKIT, "dpkg --unpack /var/lib/stand-in/nvlsm_2025.03-1.deb",
+        "finish it first: dpkg --configure -a", "dpkg --configure -a",
+    ),
+    Trouble(
+        "the repository is down", NO_TOOLKIT,
+        "mv /var/lib/stand-in /var/lib/away; rm -rf /var/lib/apt/lists/*",
+        f"no repository of this host offers {TOOLKIT}", "mv /var/lib/away /var/lib/stand-in",
+    ),
+    Trouble(
+        "the repository loses a package", NO_TOOLKIT,
+        f"cd /var/lib/stand-in; mkdir /var/lib/lost; mv {TOOLKIT}_* /var/lib/lost",
+        f"apt failed to install {TOOLKIT}", "mv /var/lib/lost/* /var/lib/stand-in",
+    ),
+    Trouble(
+        "a flawed version is held", OLD_TOOLKIT, f"apt-mark hold {TOOLKIT}",
+        f"if you know better: apt-mark unhold {TOOLKIT}", f"apt-mark unhold {TOOLKIT}",
+    ),
+)  # fmt: skip
+
+
+def packages(host: FleetHost) -> str:
+    """Return every package with its state, and what is held."""
+    return host.text("sh", "-c", "dpkg-query -W -f '${Package} ${Version} ${Status}\\n'; "
+                     "apt-mark showhold")  # fmt: skip
+
+
+@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.about)
+def test_trouble_with_packages_is_told_and_the_next_run_completes(
+    gpu_host: FleetHost, yard: Yard, tmp_path: Path, trouble: Trouble
+) -> None:
+    text = IN_CONTAINER.replace("HOST", gpu_host.name)
+    bench = Bench(desk_for(tmp_path, gpu_host, yard, gpu_count=8, kind="b300", deployment=text))
+    gpu_host.exec("sh", "-c", trouble.start)
+    gpu_host.exec("sh", "-c", trouble.script)
+    before = packages(gpu_host)
+    try:
+        error = bench.provision("CTR-02").error
+    finally:
+        after = packages(gpu_host)
+        gpu_host.exec("sh", "-c", trouble.cure)
+    assert error is not None
+    assert trouble.said in error.said
+    assert after == before, "nothing is half done"
+    assert bench.provision("CTR-02").error is None
+    assert "1.18.0-1" in gpu_host.text("dpkg-query", "-W", TOOLKIT)
