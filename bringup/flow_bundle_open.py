@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from .bundle.frontend_process import container_log, file_log, pod_log
 from .core.errors import ToolError, UsageError
 from .core.event import Listen
 from .core.host import Deployment, Host, Inventory, Login
 from .core.reading import Known, Reading, Unknown
+from .core.remote import Dials
 from .core.rules import Finding
 from .core.words import Word
 from .edge.discovery import read_etcd, read_folder
 from .edge.etcd import Etcd
+from .edge.http import Opener, direct
 from .edge.local import LocalRemote
 from .edge.site import Site, site_of
 from .flow_bundle import Source, read_here, read_there
@@ -105,8 +109,34 @@ def deployment_of(known: Inventory, name: str) -> Deployment | None:
     return known.deployments.get(name)
 
 
+DIRECT_S = 2.0
+"""Most seconds to try a service straight, before a host's connection is used."""
+
+
+def way_to_services(tools: Tools, deployment: Deployment | None, host: str = "") -> Opener:
+    """Return how to reach services: straight where that works, else from a host of ours.
+
+    The host is the one named, or the first of the deployment.
+    """
+    roles = deployment.roles if deployment else ()
+    names = [host] if host else [name for role in roles for name in role.hosts]
+
+    def opener(place: str, port: int, seconds: float) -> socket.socket:
+        if not names:
+            return direct(place, port, seconds)
+        try:
+            return direct(place, port, min(seconds, DIRECT_S))
+        except OSError:
+            remote = tools.fleet.remote(names[0])
+            if not isinstance(remote, Dials):
+                raise
+            return cast("socket.socket", remote.dial(place, port, seconds))
+
+    return opener
+
+
 def announcer(
-    etcd: tuple[str, ...], discovery: str, deployment: Deployment | None
+    etcd: tuple[str, ...], discovery: str, deployment: Deployment | None, opener: Opener = direct
 ) -> Callable[[], Announced]:
     """Return what reads the model cards: from etcd, from a folder of file discovery.
 
@@ -116,7 +146,7 @@ def announcer(
     if discovery:
         return partial(read_folder, Path(discovery))
     if endpoints:
-        return partial(read_etcd, Etcd(tuple(endpoints)))
+        return partial(read_etcd, Etcd(tuple(endpoints), opener=opener))
     raise UsageError(
         "cannot look at what workers announce: no etcd endpoint is given",
         remedy="add --deployment NAME, or --etcd http://HOST:2379 as the workers have it",
@@ -196,7 +226,13 @@ def said_of(served: Deployment | None, name: str, frontend: str) -> tuple[str, s
 
 
 def diagnose_frontend(
-    model: str, said: Frontend, where: FrontendSpot, near: Site, announced: Callable[[], Announced]
+    model: str,
+    said: Frontend,
+    where: FrontendSpot,
+    near: Site,
+    announced: Callable[[], Announced],
+    *,
+    opener: Opener = direct,
 ) -> tuple[Finding, ...]:
     """Gather all that can be seen of a frontend from where it runs, and return the diagnosis."""
     inside = where.site(near)
@@ -206,5 +242,6 @@ def diagnose_frontend(
         announced=announced,
         look=look_there(inside),
         log=lambda: where.log(near),
+        opener=opener,
     )
     return examine(evidence)

@@ -74,7 +74,14 @@ def bundle_check(
 ) -> Exit:
     """Compare a bundle with folders and with what workers announce, before anything restarts."""
     from ..flow_bundle import check_cards, check_folder
-    from ..flow_bundle_open import announcer, deployment_of, one_site, opened, spot
+    from ..flow_bundle_open import (
+        announcer,
+        deployment_of,
+        one_site,
+        opened,
+        spot,
+        way_to_services,
+    )
     from ..flow_open import Choice
     from ..report_bundle import check_document, check_view
 
@@ -87,7 +94,8 @@ def bundle_check(
         if deployment or etcd or discovery:
             served = deployment_of(known, deployment)
             model = name or (served.model.served_name if served else "")
-            cards = announcer(etcd, discovery, served)().cards
+            way = way_to_services(tools, served)
+            cards = announcer(etcd, discovery, served, way)().cards
             reports.append(check_cards(whole, cards, name=model))
     for report in reports:
         screen.show(check_view(report))
@@ -205,6 +213,7 @@ def bundle_doctor(
         one_site,
         opened,
         said_of,
+        way_to_services,
     )
     from ..flow_open import Choice
     from ..report_bundle import diagnosis_document, diagnosis_view
@@ -215,9 +224,11 @@ def bundle_doctor(
         model, url = said_of(served, name, frontend)
         where = FrontendSpot(host, container, tuple(engine.split()), pod, namespace, log)
         near = one_site(known, tools, host)
+        way = way_to_services(tools, served, near.name if host else "")
         findings = diagnose_frontend(
-            model, Frontend(url, dynamo), where, near, announcer(etcd, discovery, served)
-        )
+            model, Frontend(url, dynamo), where, near,
+            announcer(etcd, discovery, served, way), opener=way,
+        )  # fmt: skip
     screen.show(diagnosis_view(model, findings))
     screen.emit(diagnosis_document(model, findings))
     if causes(findings):

@@ -71,3 +71,9 @@ def test_files_that_no_bundle_put_there_block_before_any_change(placed: Lab) -> 
     assert "bundle-in-the-way" in done.stdout
     assert sorted(folder.iterdir()) == [folder / "notes.txt"]
     assert not any(name.startswith("b300-04/") for name in placed.scripts())
+
+
+def test_the_doctor_asks_services_through_a_host_where_the_controller_has_no_way(lab: Lab) -> None:
+    done = lab.bare("bundle.doctor", "--inventory", str(lab.inventory), "--deployment", "kimi-k3")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "no worker has announced anything" in done.stdout
