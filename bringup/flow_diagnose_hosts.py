@@ -90,9 +90,22 @@ def _whole(surveyed: Surveyed) -> Diagnosis:
     if state.listed is False:
         over = explained(replace(over, stage=Stage.LISTED), state, surveyed.looker,
                          surveyed.terms.known)  # fmt: skip
-    matches = tuple(m for m in over.matches if m.failure.signs or m.failure.weight > CONSEQUENCE)
+    down = [key for key, watched in sorted(state.workers.items()) if watched.stage < Stage.LISTED]
+    matches = tuple(m for m in over.matches if _speaks(m, is_whole=not down))
     error = state.chat.error if state.chat and not state.chat.is_good else ""
     return Diagnosis(
-        state.name, matches, (error,) if error and not matches else (), WAITS[state.stage],
+        state.name, matches, (error,) if error and not (matches or down) else (),
+        f"waits for {', '.join(down)}" if down else WAITS[state.stage],
         findings=over.findings, words=words_of(surveyed.target, None),
     )  # fmt: skip
+
+
+def _speaks(match: Match, *, is_whole: bool) -> bool:
+    """Whether a match tells something of the whole.
+
+    While a worker is down, requests fail and addresses do not answer for that reason alone; what is
+    announced stands by itself.
+    """
+    if is_whole:
+        return bool(match.failure.signs) or match.failure.weight > CONSEQUENCE
+    return any(sign.startswith(("cards.", "frontend.")) for sign in match.failure.signs)

@@ -20,6 +20,9 @@ WINDOW = 400
 CONSEQUENCE = 10
 """Weight up to which a row only tells that an earlier line has the cause."""
 
+STANDING = 20
+"""Weight up to which a row of signs only tells how things stand: needless where a log tells why."""
+
 SHOWN = 300
 """Most characters of a line that are shown as evidence."""
 
@@ -113,6 +116,8 @@ def diagnose(
     known = case or Case()
     lines = lines_of(log) if isinstance(log, str) else list(log)
     matches = [m for f in failures if fits(f, known) and (m := _match(f, lines, known))]
+    if any(m.failure.says and m.failure.weight > CONSEQUENCE for m in matches):
+        matches = [m for m in matches if m.failure.says or m.failure.weight > STANDING]
     return tuple(sorted(matches, key=_order))
 
 

@@ -314,6 +314,13 @@ def test_states_are_named_at_one_look(deployment: MakePractice) -> None:
     made.set("decode")
     made.start("decode")
     until(lambda: ready(made)["verdict"] == "ready", "it serves")
+    os.killpg(made.pid("decode"), signal.SIGKILL)
+    found = diagnosed(made)
+    assert causes(found["h2/decode"]) == ["not-there"]
+    assert causes(found[NAME]) == [], "what a dead worker entails is no cause of its own"
+    assert found[NAME]["stands"] == "waits for h2/decode"
+
+    made.start("decode")
     os.killpg(made.pid("frontend"), signal.SIGKILL)
     found = diagnosed(made)
     assert causes(found["h1/frontend"]) == ["not-there"]
