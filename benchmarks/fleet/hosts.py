@@ -16,8 +16,11 @@ PORT = 2222
 CONTROLLER = "10.77.0.1"
 MTU = 1500
 START_S = 60.0
-OWN_LOCKS = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run/lock && exec "$@"', "sh")
-"""Hosts share this machine's disk, and must not share its locks."""
+OWN = 'mount -t tmpfs none /run/lock && mount -t tmpfs -o mode=700 none "$0" && exec "$@"'
+"""Hosts share this machine's disk, and must not share its locks, nor the operator's home.
+
+What his .bashrc starts would count for every command: sshd's bash reads it.
+"""
 
 OPTIONS = ("UsePAM=no", "UseDNS=no", "StrictModes=no", "PidFile=none", "MaxStartups=1000",
            "MaxSessions=100", "PasswordAuthentication=no", "PrintMotd=no", "LogLevel=ERROR",
@@ -60,6 +63,8 @@ def fleet(folder: Path, count: int, rtt_ms: float, *, in_memory: bool = True) ->
 
     Their files lie in memory unless told otherwise: one disk for all would be what is measured.
     """
+    if folder.resolve().is_relative_to(Path.home().resolve()):
+        raise SystemExit(f"cannot measure in {folder}: name a --work outside of your home")
     folder.mkdir(parents=True, exist_ok=True)
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     hosts = tuple((f"h{n:03}", f"10.77.1.{n}") for n in range(1, count + 1))
@@ -152,7 +157,12 @@ def _sshd(folder: Path, space: str, name: str, address: str) -> Iterator[None]:
         "netns",
         "exec",
         space,
-        *OWN_LOCKS,
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        OWN,
+        str(Path.home()),
         SSHD,
         "-D",
         "-f",

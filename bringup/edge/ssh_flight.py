@@ -5,7 +5,7 @@ the signed login, the opening of a channel and the first command. That saves 3 o
 trips of a first answer (docs/ssh.md). It relies on what OpenSSH does: it keeps what arrives early
 until the login is through, and numbers its channels from 0. Nothing secret goes out before the
 host key is trusted, and any surprise is a FlightFailed, after which the plain order is taken.
-Behind each answer the channel for a next command is opened, which saves one round trip of two, and
+While a command runs the channel for the next one is opened, which saves one round trip of two, and
 a command's input follows it without waiting.
 
 pyproject.toml pins paramiko's major version; tests/edge/test_ssh_flight.py fails when a release

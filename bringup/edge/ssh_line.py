@@ -58,6 +58,7 @@ class Line:
         self._meter = meter
         self._flies = flies
         self._spare: ssh_flight.Opening | None = None
+        self._several = True  # sessions at once, until the server has refused one (MaxSessions 1)
         self._lock = threading.Lock()
 
     @property
@@ -73,6 +74,8 @@ class Line:
         began = time.monotonic()
         try:
             channel = channel or self._begin(talk.shipment)
+            if self._several:
+                self._open_ahead()
             result = ssh_exec.exchange(channel, talk, began)
             self._open_ahead()
         except Lost as lost:
@@ -88,11 +91,12 @@ class Line:
             spare, self._spare = self._spare, None
         opened = spare is not None and spare.done.wait(ssh_exec.OPEN_S) and spare.usable
         ready = spare.channel if spare is not None and opened else None
+        self._several = self._several and (spare is None or ready is not None)
         self._meter.round_trips += 1 if ready else 2
         return ssh_exec.begin(self.transport, shipment, self.abort, ready, flies=self._flies)
 
     def _open_ahead(self) -> None:
-        """Have a channel ready for a next command."""
+        """Ask for the channel of a next command while this one runs."""
         if not self._flies:
             return
         with self._lock, suppress(paramiko.SSHException, OSError, EOFError):
