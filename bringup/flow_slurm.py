@@ -90,7 +90,8 @@ class _Run:
         if plan.changes:
             self.taken[host.name] = host, node.node
             _applied(self.tools, host, plan)
-        return self._wait(Held(host.name, node.node, plan, jobs), host)
+        note = "" if plan.changes else "nothing to do: it was kept free before"
+        return self._wait(Held(host.name, node.node, plan, jobs, note), host)
 
     def _steps(self, node: str) -> tuple[Step, ...]:
         wish = self.wish
@@ -126,7 +127,7 @@ class _Run:
         given = "it was given back" if self._give_back(host.name) else "it was ours before"
         raise Blocked(
             f"cannot have {held.node} from Slurm: after {held.waited_s:.0f} s"
-            f" {trouble or f'{len(held.jobs)} jobs still run'}; {given}",
+            f" {trouble or _running(held.jobs)}; {given}",
             host=host.name,
             said="\n".join(map(str, held.jobs[:8])),
             remedy=f"bringup slurm.take --host {host.name} --wait-s 86400 waits longer; --keep"
@@ -149,6 +150,10 @@ class _Run:
                 self._give_back(name)
             except ToolError as error:
                 self.tools.listen(Event(name, "give back", error.message))
+
+
+def _running(jobs: tuple[QueuedJob, ...]) -> str:
+    return "1 job still runs" if len(jobs) == 1 else f"{len(jobs)} jobs still run"
 
 
 def take(tools: Tools, hosts: Iterable[Host], wish: Taking) -> tuple[Held, ...]:

@@ -30,7 +30,8 @@ def held_view(
     for job in jobs:
         grid.add_row(Text("runs", "yellow"), f"{host}  {job}")
     if waited_s >= 1:
-        grid.add_row(Text("waited", "dim"), f"{host}  {waited_s:.0f} s until no job was left")
+        until = "" if jobs else ", until no job was left"
+        grid.add_row(Text("waited", "dim"), f"{host}  {waited_s:.0f} s{until}")
     return grid
 
 

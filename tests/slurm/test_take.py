@@ -85,7 +85,7 @@ def test_a_wait_that_is_over_gives_the_host_back(
     with tools_of(cluster, yard, tmp_path) as tools:
         (late,) = take(tools, [cluster.host.host()], Taking(wait_s=1, poll_s=0.2))
         assert isinstance(late.error, Blocked)
-        assert "1 jobs still run; it was given back" in late.error.message
+        assert "1 job still runs; it was given back" in late.error.message
         assert "RESERVED" not in cluster.node()
         (kept,) = take(tools, [cluster.host.host()], Taking(wait_s=1, poll_s=0.2, keep=True))
     assert kept.error is None
