@@ -13,7 +13,6 @@ from .core.reading import value_of
 from .core.rules import Finding, Joint, Status, World, judge
 from .engines import ENGINES
 from .engines import front as fronts
-from .engines.derive import address_of
 from .engines.pair import agree
 from .engines.schema import Schema
 from .engines.settle import settled
@@ -169,7 +168,7 @@ def _spec(joint: Joint, role: Role, host: str, operator: Mapping[str, Scalar]) -
 
 
 def _peers(joint: Joint) -> dict[str, str]:
-    return {name: address_of(world.host) for name, world in joint.worlds.items()}
+    return {name: world.host.reached_at for name, world in joint.worlds.items()}
 
 
 def _at(host: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:

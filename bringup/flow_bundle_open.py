@@ -102,11 +102,7 @@ def _targets(word: str, known: Inventory, tools: Tools) -> Iterator[Target]:
 
 def deployment_of(known: Inventory, name: str) -> Deployment | None:
     """Return a deployment by name, or None for no name. Raises UsageError for an unknown one."""
-    if name and name not in known.deployments:
-        from .core.nearest import did_you_mean
-
-        raise UsageError(f"cannot find deployment {name!r}{did_you_mean(name, known.deployments)}")
-    return known.deployments.get(name)
+    return known.deployment(name) if name else None
 
 
 DIRECT_S = 2.0

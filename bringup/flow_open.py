@@ -18,7 +18,6 @@ from . import __version__
 from .core.errors import UsageError
 from .core.event import Event, Listen
 from .core.host import Deployment, Host, Inventory
-from .core.nearest import did_you_mean
 from .core.remote import Traffic
 from .edge.store import Store
 from .flow_types import Order, Tools
@@ -103,11 +102,8 @@ def deployments_for(
     Raises UsageError for an unknown name, and where a host is in several and none was named; such
     a host is left out when not strict.
     """
-    if name and name not in inventory.deployments:
-        raise UsageError(
-            f"cannot find deployment {name!r}{did_you_mean(name, inventory.deployments)}",
-            remedy=f"there is one in {inventory.folder}/deployments for each",
-        )
+    if name:
+        inventory.deployment(name)
     found: dict[str, Deployment] = {}
     for host in hosts:
         mine = [d for d in inventory.deployments_of(host.name) if name in ("", d.name)]

@@ -48,7 +48,7 @@ def measure_pair(
             f"cannot test {writer.name} to {target.name}: they have no active devices in common",
             remedy="bringup probe tells the state of each port (IB-02)",
         )
-    address = target.advertise or target.login.address
+    address = target.reached_at
     worlds: list[RailWorld] = []
     findings: list[Finding] = []
     for number, rail in enumerate(rails):

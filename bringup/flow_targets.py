@@ -45,16 +45,11 @@ def find_deployment(inventory: Inventory, name: str) -> Deployment:
     """Return a deployment by name; the only one there is where none was named."""
     if not name and len(inventory.deployments) == 1:
         return next(iter(inventory.deployments.values()))
-    if name in inventory.deployments:
-        return inventory.deployments[name]
-    if not name:
-        names = ", ".join(sorted(inventory.deployments)) or "none"
-        raise UsageError(
-            "cannot tell which deployment is meant", remedy=f"name one (--deployment): {names}"
-        )
+    if name:
+        return inventory.deployment(name)
+    names = ", ".join(sorted(inventory.deployments)) or "none"
     raise UsageError(
-        f"cannot find deployment {name!r}{did_you_mean(name, inventory.deployments)}",
-        remedy=f"there is one in {inventory.folder}/deployments for each",
+        "cannot tell which deployment is meant", remedy=f"name one (--deployment): {names}"
     )
 
 

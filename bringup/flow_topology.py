@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .bench.table import FAILED, Bench, Row
-from .core.errors import ToolError, UsageError
+from .core.errors import ToolError
 from .core.event import Listen
 from .core.facts import Facts
 from .core.host import Deployment
@@ -29,13 +29,8 @@ def advise_on(
 
     Raises UsageError for an unknown deployment, or the error of a host that cannot be looked at.
     """
-    from .core.nearest import did_you_mean
-
     inventory = read_inventory(choice.inventory)
-    if deployment not in inventory.deployments:
-        known = did_you_mean(deployment, inventory.deployments)
-        raise UsageError(f"cannot find deployment {deployment!r}{known}")
-    chosen = inventory.deployments[deployment]
+    chosen = inventory.deployment(deployment)
     names = dict.fromkeys(host for role in chosen.roles for host in role.hosts)
     hosts = tuple(inventory.hosts[name] for name in names)
     order = Order(inventory, hosts, dict.fromkeys(names, chosen), check=True)

@@ -57,11 +57,6 @@ class Station:
         return not self.session.ended
 
 
-def address_of(host: Host) -> str:
-    """Return the address by which other hosts reach this one."""
-    return host.advertise or host.login.address
-
-
 def open_station(
     host: Host, remote: ScriptedRemote, keys: Keys, folder: str, files: tuple[File, ...], *,
     serves: bool, port: int = 0,
@@ -73,7 +68,7 @@ def open_station(
     nonce = secrets.token_hex(6)
     place = HostPath(f"/dev/shm/bringup-{nonce}")  # noqa: S108 - a folder of its own, mode 0700
     script = station_script(
-        place, root_line=root_line(host.root), nonce=nonce, address=address_of(host),
+        place, root_line=root_line(host.root), nonce=nonce, address=host.reached_at,
         serves=serves, port=port, silence_s=SILENCE_S,
     )  # fmt: skip
     session = remote.start(script)
@@ -83,7 +78,7 @@ def open_station(
     except BaseException:
         session.finish(1)
         raise
-    station = Station(host, remote, place, address_of(host), folder, session)
+    station = Station(host, remote, place, host.reached_at, folder, session)
     words = answer.split()
     if words[:1] != ["port"] or len(words) < 4:
         station.why = answer.strip() or "no answer"

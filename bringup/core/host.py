@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from .errors import UsageError
+from .nearest import did_you_mean
+
 Scalar = str | int | float | bool
 
 
@@ -76,6 +79,11 @@ class Host:
     knobs: Mapping[str, Scalar] = field(default_factory=dict)
     knob_origins: Mapping[str, Origin] = field(default_factory=dict)
     origin: Origin = Origin()
+
+    @property
+    def reached_at(self) -> str:
+        """The address under which other hosts reach this one."""
+        return self.advertise or self.login.address
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +234,15 @@ class Inventory:
     deployments: Mapping[str, Deployment]
     images: Mapping[str, Image] = field(default_factory=dict)
     registry: str = ""
+
+    def deployment(self, name: str) -> Deployment:
+        """Return a deployment by its name; raises UsageError for one that nobody wrote."""
+        if name in self.deployments:
+            return self.deployments[name]
+        raise UsageError(
+            f"cannot find deployment {name!r}{did_you_mean(name, self.deployments)}",
+            remedy=f"there is one in {self.folder}/deployments for each",
+        )
 
     def deployments_of(self, host: str) -> tuple[Deployment, ...]:
         """Return the deployments that a host has a role in, by name."""

@@ -104,7 +104,7 @@ def run_here(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close its input, and kill what is left of its session's first group."""
+    """Close its input, and kill its process group while it lives."""
     with suppress(OSError):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

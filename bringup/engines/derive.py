@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..core.host import Host, Mode, Role, Scalar
+from ..core.host import Mode, Role, Scalar
 from ..core.knobs import Decision
 from ..core.reading import Known
 from ..core.rules import World
@@ -12,11 +12,6 @@ from ..probes.gpu import Gpus
 from ..rules.where import needs_network
 from .engine import Settled
 from .knobs import KNOBS, knobs_of
-
-
-def address_of(host: Host) -> str:
-    """Return the address under which other hosts reach this one."""
-    return host.advertise or host.login.address
 
 
 def gpus_of(world: World, role: Role) -> tuple[int, str] | None:
@@ -61,10 +56,10 @@ def _derived(
     settled: Settled, world: World, role: Role, port: int, peers: Mapping[str, str]
 ) -> Iterator[tuple[str, Scalar, str, str]]:
     host, worker = world.host, worker_of(role, world.host.name)
-    yield "advertise_host", address_of(host), "inventory", f"address of {host.name}"
+    yield "advertise_host", host.reached_at, "inventory", f"address of {host.name}"
     if len(worker) > 1:
         rank = worker.index(host.name)
-        leader = peers.get(worker[0], "") or (address_of(host) if rank == 0 else "")
+        leader = peers.get(worker[0], "") or (host.reached_at if rank == 0 else "")
         place = f"{host.name} is rank {rank} of {' '.join(worker)}"
         yield "nodes", len(worker), "inventory", place
         yield "node_rank", rank, "inventory", place
@@ -73,7 +68,7 @@ def _derived(
     yield "port", port, "default", "the engine's own default, written out"
     if role.mode is not Mode.AGGREGATED:
         if world.deployment is not None and needs_network(world.deployment, role):
-            yield "side_channel_host", address_of(host), "inventory", f"address of {host.name}"
+            yield "side_channel_host", host.reached_at, "inventory", f"address of {host.name}"
         yield "side_channel_port", 5600, "default", "vLLM's own default, written out"
     yield from _tensor_parallel(settled, world, role, len(worker))
 

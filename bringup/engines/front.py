@@ -13,7 +13,6 @@ from ..core.rules import Finding, Status, World
 from ..core.words import Secret
 from .build import Piece, assemble
 from .check import KINDS, Dialect, findings
-from .derive import address_of
 from .dynamo import services
 from .engine import CommandLine, Settled, plainly
 from .services import digest_of, lasting
@@ -52,7 +51,7 @@ def place_of(deployment: Deployment, hosts: Mapping[str, Host]) -> str:
     if not kind:
         return ""
     if at:
-        return next((n for n in names if at in (n, address_of(hosts[n]))), "")
+        return next((n for n in names if at in (n, hosts[n].reached_at)), "")
     prefill = [n for r in deployment.roles if r.mode is Mode.PREFILL for n in r.hosts]
     return next((n for n in prefill if n in hosts), "") if kind == ROUTER else ""
 

@@ -83,7 +83,7 @@ def specify(
 ) -> Spec:
     """Return the spec of a role's worker on the world's host.
 
-    `peers` gives the advertised address of every host of the deployment (see `derive.address_of`).
+    `peers` gives the advertised address of every host of the deployment (see `Host.reached_at`).
     """
     settled = derived(decisions, world, role, port=engine.port, peers=peers)
     command = engine.command(settled, world, deployment, role)

@@ -154,7 +154,7 @@ def _pinned(world: World) -> list[str]:
 @for_worker
 def _address(world: World, deployment: Deployment, role: Role) -> Seen | None:
     host = world.host
-    told = str(said(world, "advertise_host") or host.advertise or host.login.address)
+    told = str(said(world, "advertise_host") or host.reached_at)
     alone = len({h for r in deployment.roles for h in r.hosts}) == 1
     try:
         address = ipaddress.ip_address(told)

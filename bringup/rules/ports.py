@@ -57,6 +57,6 @@ def peers(deployment: Deployment, host: str, hosts: Mapping[str, Host]) -> tuple
             if other is None or name == host:
                 continue
             ports = planned(World(other, Facts(), None, deployment, role))
-            address = other.advertise or other.login.address
+            address = other.reached_at
             found += [f"{address}:{port}" for knob, port in ports.items() if knob in PEER_KNOBS]
     return tuple(dict.fromkeys(found))

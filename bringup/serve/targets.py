@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..core.host import Deployment, Host
-from ..engines.derive import address_of
 from ..engines.engine import Engine
 from ..engines.front import FRONTEND
 from ..engines.spec import Spec, text
@@ -105,5 +104,5 @@ def unit_of(spec: Spec) -> str:
 
 
 def _addresses(host: Host, advertised: str) -> tuple[str, ...]:
-    every: Iterable[str] = (advertised, address_of(host), host.login.address, host.advertise)
+    every: Iterable[str] = (advertised, host.reached_at, host.login.address, host.advertise)
     return tuple(dict.fromkeys(address for address in every if address))

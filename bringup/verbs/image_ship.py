@@ -70,7 +70,7 @@ def image_ship(
             folder=yard.store.folder,
             roots={one.name: one.root for one in yard.hosts},
             relay=relay,
-            addresses={one.name: one.advertise or one.login.address for one in yard.hosts},
+            addresses={one.name: one.reached_at for one in yard.hosts},
             limit=at_once,
             way=_way(way),
             own_registry=yard.inventory.registry if yard.inventory else "",
