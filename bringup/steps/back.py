@@ -7,6 +7,7 @@ neither what we left nor what was there before, somebody changed it since, and i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from ..core.edits import original
 from ..core.receipt import Done
@@ -15,7 +16,7 @@ from ..core.words import HostPath, quote
 from .back_command import command_back
 from .back_package import hold_back, package_back
 from .back_service import module_back, mount_back, restart_back, service_back
-from .directory import directory_step
+from .directory import directory_step, under_a_mount
 from .edit import edited_file
 from .file import text_file
 from .kernel import sysctl_steps
@@ -95,7 +96,7 @@ _FULL = r"""
 
 def _folder(path: str, done: Done) -> Back:
     owner = " ".join(done.wanted.split()[2:])
-    probe = directory_step(path, owner=owner)
+    probe = under_a_mount(replace(directory_step(path, owner=owner), wanted=done.wanted), path)
     if done.found != "absent":
         return Back(done.id, why_not=f"it was there before: {done.found}")
     act = Run(("sh", "-c", 'rmdir "$1" 2>/dev/null || :', "sh", HostPath(path)))

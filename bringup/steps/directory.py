@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 from ..core.steps import Run, Step
 from ..core.words import HostPath, quote
@@ -13,6 +14,18 @@ d={path}
 [ -d "$d" ] || {{ echo "not a folder"; exit 0; }}
 echo "folder $(stat -c {stat} "$d")"
 """
+
+
+_COVERED = """
+awk -v at={path} '$2 == at {{ found = 1 }} END {{ exit !found }}' "$R/proc/self/mounts" \\
+  && {{ echo {wanted}; exit 0; }}
+"""
+
+
+def under_a_mount(step: Step, path: str) -> Step:
+    """Return a folder's step that lets be what is mounted there: its mode is not the folder's."""
+    covered = _COVERED.format(path=quote(path), wanted=quote(step.wanted))
+    return replace(step, observe=covered + step.observe)
 
 
 def directory_step(path: str, *, mode: int = 0o755, owner: str = "", why: str = "") -> Step:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..core.steps import Run, Step
 from ..core.words import HostPath, quote
-from .directory import directory_step
+from .directory import directory_step, under_a_mount
 from .edit import edited_file, marked_block
 
 _OBSERVE = r"""
@@ -44,4 +44,4 @@ def mount_steps(mount: Mount, *, why: str = "") -> tuple[Step, ...]:
         actions=(Run(("mount", HostPath(mount.at)), seconds=120),),
         why=why,
     )
-    return directory_step(mount.at, why=why), entry, now
+    return under_a_mount(directory_step(mount.at, why=why), mount.at), entry, now

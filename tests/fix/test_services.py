@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
+from bringup.core.receipt import Done, Outcome
 from bringup.core.steps import State
+from bringup.steps.back import back, in_order
 from bringup.steps.login import limits_step, member_step
+from bringup.steps.mount import Mount, mount_steps
 from bringup.steps.service import drop_in, restart_step, service_step
 
 from ..fleet.yard import FleetHost
@@ -84,3 +91,36 @@ def test_a_foreign_line_in_limits_conf_survives(host: FleetHost) -> None:
     host.exec("sh", "-c", "echo '* soft nofile 4321 # ours' >>/etc/security/limits.conf")
     settle([limits_step(("* - memlock unlimited",))], shell=shell(host))
     assert "nofile 4321 # ours" in host.text("cat", "/etc/security/limits.conf")
+
+
+def test_a_mount_goes_back_with_its_line_and_folder_once_nobody_works_in_it(
+    host: FleetHost,
+) -> None:
+    at, table = "/mnt/own", host.text("cat", "/etc/fstab")
+    steps = mount_steps(Mount("tmpfs", at, "tmpfs", "size=1m"))
+    before = plan(steps, shell=shell(host))
+    assert states(settle(steps, shell=shell(host))) == [State.SAME] * 3
+    done = [
+        Done(p.step.id, Outcome.CHANGED, found=p.observation.found, wanted=p.step.wanted,
+             before=p.observation.detail)
+        for p in before
+    ]  # fmt: skip
+    ways = [way.step for way in in_order(back(one) for one in reversed(done)) if way.step]
+    with busy_in(host, at):
+        first = plan(ways, shell=shell(host))[0].observation
+    assert (first.state, first.why) == (State.SAME, "somebody works in it")
+    assert states(settle(ways, shell=shell(host))) == [State.SAME] * 3
+    assert host.text("cat", "/etc/fstab") == table
+    assert host.exec("test", "-e", at, check=False).returncode == 1
+
+
+@contextmanager
+def busy_in(host: FleetHost, folder: str) -> Iterator[None]:
+    """Keep a process in a folder."""
+    stay = f"cd {folder}; echo in; read -r _"
+    words = ["nsenter", "-t", str(host.pid), "-a", "-r", "sh", "-c", stay]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"in\n"
+        yield
+        process.communicate()
