@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .core.errors import ToolError
+from .core.errors import ToolError, UsageError
 from .core.event import Event
 from .core.facts import Facts, Probe, read
 from .core.host import Host
 from .core.remote import Reader, Trusted, Trusts
-from .core.script import compose, seconds_for, split
+from .core.script import compose, lacks_root, seconds_for, split
 from .edge.pool import each
 from .probes.access import trusting
 from .probes.clock import timed
@@ -71,9 +71,20 @@ def _look(tools: Tools, host: Host, probes: tuple[Probe[Any], ...]) -> Facts:
     remote = tools.fleet.remote(host.name)
     result = remote.read(script, seconds=seconds_for(asks))
     received = time.time()
+    if lacks_root(result.stdout, nonce=nonce):
+        raise _rootless(host)
     tools.store.save_facts(host.name, result.stdout, stamp=tools.moment())
     facts = trusting(read(probes, split(result.stdout, nonce=nonce)), _trusted(remote))
     return timed(corrected(facts, host), sent, received)
+
+
+def _rootless(host: Host) -> UsageError:
+    return UsageError(
+        f"cannot look at {host.name}: root: {host.root} is not a folder on {host.name}",
+        host=host.name,
+        remedy=f"correct root: in {host.origin.file or 'the inventory'}, or leave it out where the "
+        "host is reached as it is",
+    )
 
 
 def _trusted(remote: Reader) -> Trusted | None:

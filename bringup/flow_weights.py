@@ -19,7 +19,7 @@ from .flow_weights_sums import sums_of
 from .weights.compare import difference, faults_of, total_fault, wanted
 from .weights.folder import File, Folder, Seat
 from .weights.look import NAME, look_ask, parse_look
-from .weights.plan import BETWEEN, HostPlan, Way, host_plan, on_shares, seconds_for, size
+from .weights.plan import BETWEEN, HostPlan, Way, host_plan, on_shares, rate_of, seconds_for, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,11 @@ class SyncPlan:
         """Estimated."""
         limit = self.wish.terms.rate / 1e6
         return seconds_for(self.plans, self.way, self.folder, limit_mb_s=limit)
+
+    @property
+    def rate_mb_s(self) -> float:
+        """What the estimate assumes."""
+        return rate_of(self.folder, self.way, limit_mb_s=self.wish.terms.rate / 1e6)
 
     @property
     def notes(self) -> tuple[str, ...]:

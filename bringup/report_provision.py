@@ -52,7 +52,7 @@ def _verdicts(plans: Iterable[Plan]) -> RenderableType:
     by_verdict: dict[Verdict, list[str]] = {}
     for plan in plans:
         by_verdict.setdefault(plan.verdict, []).append(plan.host)
-    line = Text("\nverdict")
+    line = Text("\nverdict" if by_verdict else "")
     for found, hosts in by_verdict.items():
         line.append(f"  {fold(hosts)} ").append(found.value, f"bold {COLOR[found]}")
     return line

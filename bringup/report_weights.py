@@ -21,7 +21,7 @@ SHOWN = 4
 
 def plan_view(
     source: str, folder: Folder, plans: Iterable[HostPlan], *, way: Way, seconds: float,
-    left_out: tuple[str, ...] = (), notes: tuple[str, ...] = (),
+    rate_mb_s: float, left_out: tuple[str, ...] = (), notes: tuple[str, ...] = (),
 ) -> RenderableType:  # fmt: skip
     """Return what would be copied where: source, a line for hosts that lack the same, the time."""
     rows = tuple(plans)
@@ -38,7 +38,9 @@ def plan_view(
         grid.add_row(_word(same[0]), f"{fold([row.host for row in same])}:{same[0].path}  {text}")
     total = sum(row.bytes for row in rows if row.is_change and not row.trouble)
     if total:
-        what = f"{size(total)} in about {duration(seconds)}, {way.value}"
+        what = (
+            f"{size(total)} in about {duration(seconds)}, {way.value}, if {rate_mb_s:.0f} MB/s pass"
+        )
         grid.add_row("to copy", what)
     return grid
 

@@ -97,6 +97,14 @@ class Section:
         return ""
 
 
+_NO_ROOT = '[ -d "$R" ] || { printf \'@@%s no-root\\n\' "$N"; exit 0; }'
+
+
+def lacks_root(text: str, *, nonce: str) -> bool:
+    """Tell whether a script said that the root folder it was composed for is not there."""
+    return f"@@{nonce} no-root" in text.splitlines()
+
+
 def compose(asks: Iterable[Ask], *, nonce: str, root: str = "/") -> str:
     """Return the sh script that asks everything in one trip; reads only, writes nothing.
 
@@ -106,6 +114,7 @@ def compose(asks: Iterable[Ask], *, nonce: str, root: str = "/") -> str:
     lines = [
         f"N={shlex.quote(nonce)}",
         f"R={shlex.quote(prefix)}",
+        *([_NO_ROOT] if prefix else ()),
         "LC_ALL=C LANG=C",
         "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin",
         f"P={shlex.quote(PRELUDE)}",

@@ -41,6 +41,10 @@ class ByteStream(Protocol):
     def close(self) -> None: ...
 
 
+OPENING_BYTES = 200
+"""How much is kept of what the other side says first, to tell what it is."""
+
+
 class MeteredStream:
     """A byte stream that counts, remembers when it last heard something, and acknowledges at once.
 
@@ -56,6 +60,7 @@ class MeteredStream:
         self.received = 0
         self.heard_at = time.monotonic()
         self.trouble = ""
+        self.opening = b""
         self._ahead = memoryview(b"")
         self._closed = False  # read by paramiko when it waits for its thread to end
 
@@ -77,6 +82,8 @@ class MeteredStream:
             raise
         if self._tcp is not None and self._quick_ack is not None:
             self._tcp.setsockopt(socket.IPPROTO_TCP, self._quick_ack, 1)
+        if not self.received:
+            self.opening = data[:OPENING_BYTES]
         self.received += len(data)
         self.heard_at = time.monotonic()
         return data

@@ -70,7 +70,8 @@ def shake_hands(
     transport.close()
     if stop.is_set():
         raise Interrupted(f"cannot go on with {endpoint.label}: the run was stopped")
-    raise _fault(transport, endpoint, trouble, in_time=in_time)
+    first = stream.opening.decode(errors="replace").partition("\n")[0].strip()
+    raise _fault(transport, endpoint, trouble, first, in_time=in_time)
 
 
 def host_key(transport: paramiko.Transport) -> HostKey:
@@ -101,9 +102,19 @@ def _keep_alive(transport: HostTransport, stream: MeteredStream, endpoint: Endpo
         transport.packetizer.set_keepalive(period, ask)
 
 
+_FULL = ("MaxStartups", "Not allowed", "SSH-")
+"""What an sshd says before its version when it takes no more logins, or the version itself."""
+
+
 def _fault(
-    transport: paramiko.Transport, endpoint: Endpoint, trouble: Exception | None, *, in_time: bool
+    transport: paramiko.Transport,
+    endpoint: Endpoint,
+    trouble: Exception | None,
+    first: str,
+    *,
+    in_time: bool,
 ) -> Exception:
+    """Return the fault of a handshake; `first` is the first line that the other side said."""
     where = f"{endpoint.label} at {endpoint.address} port {endpoint.port}"
     said = str(trouble or "")
     if transport.remote_version:
@@ -116,11 +127,12 @@ def _fault(
             remedy="sshd hangs or is not what listens there; see its console:"
             " systemctl status ssh, load, memory",
         )
-    if "Indecipherable" in said or "Invalid SSH banner" in said:
+    strange = first and not any(word in first for word in _FULL)
+    if strange or "Indecipherable" in said or "Invalid SSH banner" in said:
         return Unreachable(
             f"cannot reach {where}: what answers there is not SSH",
             host=endpoint.label,
-            said=said,
+            said=first or said,
             remedy="correct port: in the inventory",
         )
     return Dropped(said)

@@ -81,7 +81,10 @@ def explain(name: str) -> Explanation:
                            "docs/engines.md#what-each-version-accepts")  # fmt: skip
     flags = {word for _, s in _settings() for word in (s.flag, s.off, s.variable) if word}
     names = {*known, *KNOBS, *flags, *KINDS, *(quirk.id for quirk in QUIRKS)}
-    raise UsageError(f"cannot explain {name!r}{did_you_mean(name, names)}")
+    raise UsageError(
+        f"cannot explain {name!r}{did_you_mean(name, names)}",
+        remedy="bringup explain lists every check, rule and knob",
+    )
 
 
 def explain_rule(name: str) -> Explanation:
@@ -136,7 +139,9 @@ def explain_flag(name: str, spec: Spec, findings: Iterable[Finding] = ()) -> Exp
     why = spec.command.why
     if name not in why:
         there = f"cannot explain {name!r}: not on the command line of {spec.name} on {spec.host}"
-        raise UsageError(f"{there}{did_you_mean(name, why)}")
+        raise UsageError(
+            f"{there}{did_you_mean(name, why)}", remedy=f"see the flags that are: {spec.script}"
+        )
     decision = _decision(name, spec)
     lines = [("stands in", f"{spec.script} on {spec.host}")]
     if decision is None:

@@ -221,7 +221,7 @@ def _serve(folder: Path, wanted: tuple[Hardware, ...], on_line: Say) -> None:
             "cannot start the practice fleet's SSH server", said=done.stderr[-2000:],
             remedy="./run lab.down --remove && ./run lab.up",
         )  # fmt: skip
-    on_line(f"serving {len(wanted)} hosts")
+    on_line(f"serving {len(wanted)} host{'s' * (len(wanted) != 1)}")
     given = _read(folder / "server.json").get("ports", {})
     if given != ports:
         _write_json(folder / "fleet.json", orders(folder, wanted, given))

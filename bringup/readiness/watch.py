@@ -86,6 +86,12 @@ class State:
         return tuple(watched for _, watched in every if watched.worker.follows == worker.key)
 
     @property
+    def is_started(self) -> bool:
+        """Whether anything runs, ran, or could not be looked at."""
+        runs = [(watched.run, watched.was_up) for watched in self.workers.values()]
+        return any(was_up or run is None or run.status != "gone" for run, was_up in runs)
+
+    @property
     def cards(self) -> tuple[ModelCard, ...]:
         """What is announced under this deployment's name, in any namespace."""
         cards = self.announced.cards if self.announced else ()
@@ -210,7 +216,9 @@ def _stage(state: State, seen: Watched, whole: Look) -> tuple[Stage, str]:
         if needed and isinstance(reading, Known) and not reading.value:
             return stage, reading.evidence
     if seen.run is None or not seen.run.is_up:
-        return Stage.CONTAINER, "" if seen.run is None else seen.run.status
+        never = seen.run is not None and seen.run.status == "gone" and not seen.was_up
+        text = "never started" if never else "" if seen.run is None else seen.run.status
+        return Stage.CONTAINER, text
     return _loading(state, seen, whole)
 
 

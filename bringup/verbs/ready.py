@@ -60,6 +60,8 @@ def ready(
     words = words_of(ended.target, worker)
     screen.show(verdict_view(ended.state, ended.verdict, ended.seconds, words))
     name = target.deployment.name
+    if not ended.state.is_started:
+        screen.show(f"\nnothing of it is started: bringup serve.start --deployment {name}")
     screen.emit(ready_document(name, ended.state, ended.verdict, ended.seconds, words))
     return ended.code
 

@@ -132,7 +132,7 @@ def _show(screen: Screen, plan: SyncPlan) -> None:
     screen.show(
         plan_view(
             plan.source.name, plan.folder, rows, way=plan.way, seconds=plan.seconds,
-            left_out=left_out, notes=plan.notes,
+            rate_mb_s=plan.rate_mb_s,             left_out=left_out, notes=plan.notes,
         )
     )  # fmt: skip
     for row in rows:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bringup.core.script import LIMIT_BYTES, Answer, Ask, Section, compose, split
+from bringup.core.script import LIMIT_BYTES, Answer, Ask, Section, compose, lacks_root, split
 
 SHELLS = [
     pytest.param(words, id=words[0])
@@ -117,3 +117,10 @@ def test_nothing_is_written_by_asking(tmp_path: Path) -> None:
     )
     assert done.stderr == b""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_root_folder_that_is_not_there_is_said_and_nothing_is_asked(tmp_path: Path) -> None:
+    text = compose([Ask("one", "echo asked", 5)], nonce="n", root=str(tmp_path / "nonexistent"))
+    done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)
+    assert lacks_root(done.stdout, nonce="n")
+    assert "asked" not in done.stdout

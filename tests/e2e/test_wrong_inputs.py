@@ -152,3 +152,11 @@ def test_a_user_without_an_entry_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
     with pytest.raises(UsageError, match="cannot tell who runs this"):
         operator()
+
+
+def test_a_root_that_is_no_folder_is_one_fault_and_no_bare_host(lab: Lab, hosts_file: Path) -> None:
+    edit(hosts_file, r"root: \S*b300-07/root", "root: /nonexistent")
+    done = lab.run("probe", "--host", "b300-07")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "root: /nonexistent is not a folder on b300-07" in done.stdout
+    assert "apt-get" not in done.stdout

@@ -64,6 +64,13 @@ def http(line: socket.socket, number: int) -> None:
     line.close()
 
 
+def page(line: socket.socket, number: int) -> None:
+    """Answer the version as a web server of old does: a page, and the end."""
+    line.recv(100)
+    line.sendall(b"<!DOCTYPE HTML>\n<html lang=en>Bad request syntax</html>\n")
+    line.close()
+
+
 def stalling(line: socket.socket, number: int) -> None:
     """Say the version, and nothing after it."""
     line.sendall(b"SSH-2.0-OpenSSH_9.9\r\n")

@@ -86,6 +86,17 @@ def test_port_of_something_else_is_said(sshd: Sshd, tmp_path: Path) -> None:
     assert "HTTP/1.1" in caught.value.said
 
 
+def test_a_web_server_that_closes_early_is_not_taken_for_a_full_sshd(
+    sshd: Sshd, tmp_path: Path
+) -> None:
+    with (
+        lame.serving(lame.page) as server,
+        pytest.raises(Unreachable, match="is not SSH") as caught,
+    ):
+        ask(at(sshd, server.port), tmp_path / "known")
+    assert "<!DOCTYPE HTML>" in caught.value.said
+
+
 def test_stall_in_the_key_exchange_is_said(sshd: Sshd, tmp_path: Path) -> None:
     with lame.serving(lame.stalling) as server, pytest.raises(Unreachable) as caught:
         ask(at(sshd, server.port, connect_s=QUICK), tmp_path / "known")

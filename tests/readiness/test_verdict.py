@@ -262,3 +262,11 @@ def test_unknown_etcd_does_not_hold_a_worker_up() -> None:
     blind = WorkerLook(run=UP, etcd=Unknown("its sshd forwards no connections"))
     state = seen(start(), 1, {PREFILL.key: blind})
     assert state.workers[PREFILL.key].stage is Stage.ENGINE
+
+
+def test_what_never_ran_is_said_to_be_never_started_and_not_gone() -> None:
+    never = {key: WorkerLook(Known(Run("gone")), GOOD) for key in start().workers}
+    state = seen(start(), 1, never)
+    assert {watched.waits_for for watched in state.workers.values()} == {"never started"}
+    assert not state.is_started
+    assert seen(start(), 1).is_started
