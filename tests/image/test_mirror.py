@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import random
 import subprocess
@@ -20,7 +21,7 @@ from bringup.core.errors import CommandFailed
 from bringup.core.event import Event
 from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.core.remote import Traffic
-from bringup.edge import registry, skopeo
+from bringup.edge import http, registry, skopeo
 from bringup.edge.registry import Registry
 from bringup.flow_load import loaded
 from bringup.flow_ship import Arrived, Shipping
@@ -179,6 +180,25 @@ def publish(maker: Dockerd, folder: Path, reference: str) -> None:
     subprocess.run(words, check=True, capture_output=True)
 
 
+def put_list(team: Registry, digest: str) -> str:
+    """Make a list of platforms whose own is an image that is there; return the list's digest."""
+    kind = "application/vnd.docker.distribution.manifest"
+    home = f"http://127.0.0.1:{team.port}/v2/{TEAM}/manifests"
+    one = http.ask(f"{home}/{digest}", headers={"Accept": f"{kind}.v2+json"}).body
+    platform = {"os": "linux", "architecture": "amd64"}
+    entry = {"mediaType": f"{kind}.v2+json", "size": len(one), "digest": digest}
+    listed = {
+        "schemaVersion": 2,
+        "mediaType": f"{kind}.list.v2+json",
+        "manifests": [{**entry, "platform": platform}],
+    }
+    body = json.dumps(listed).encode()
+    sort = {"Content-Type": f"{kind}.list.v2+json"}
+    said = http.ask(f"{home}/listed", method="PUT", body=body, headers=sort)
+    assert said.status == 201, said.text
+    return "sha256:" + hashlib.sha256(body).hexdigest()
+
+
 @pytest.fixture(scope="module")
 def field(engines: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
     folder = tmp_path_factory.mktemp("field")
@@ -247,6 +267,19 @@ class TestMirrored:
         polls = sum(event.text.startswith("pulling:") for event in events)
         assert field.cost.connections == 1
         assert field.cost.commands - polls == 7
+
+    def test_of_a_list_of_platforms_the_engines_own_is_mirrored(self, field: Field) -> None:
+        listed = replace(field, digest=put_list(field.team, field.digest))
+        for engine in (field.builder, field.host):
+            engine.docker("pull", "-q", listed.base)
+        wanted = listed.build("listed")
+        arrived, sent, _ = listed.ship("listed", Way.PULL)
+        assert (arrived.identity, arrived.route.known) == (wanted, 1)
+        assert sent < MB
+        with registry.running(field.folder / "listed/registry") as local:
+            kept_as = local.manifest("patched", f"base-{listed.digest[7:19]}")
+        assert isinstance(kept_as, Known)
+        assert kept_as.value.digest == field.digest
 
     def test_without_skopeo_the_push_goes_on_and_says_why(
         self, field: Field, monkeypatch: pytest.MonkeyPatch
