@@ -5,6 +5,7 @@ The stand-in prints what Slurm 22.05 prints for the same state; the same tests r
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import time
 from dataclasses import dataclass
@@ -56,10 +57,15 @@ setpriv --reuid=7100 --regid=7100 --clear-groups /usr/sbin/munged &&
 
 def packages() -> Path:
     """Return a folder with Slurm unpacked; skips where Debian's packages cannot be had."""
-    root = KEPT / "root"
+    KEPT.mkdir(exist_ok=True)
+    with (KEPT / "lock").open("w") as lock:  # workers of one run unpack it once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _unpacked(KEPT / "root")
+
+
+def _unpacked(root: Path) -> Path:
     if (KEPT / "whole").exists():
         return root
-    KEPT.mkdir(exist_ok=True)
     done = subprocess.run(
         ["apt-get", "download", "-q", *NAMES], cwd=KEPT, capture_output=True, text=True, check=False
     )

@@ -18,10 +18,10 @@ from .models import model
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
-SLOW = Terms(streams=2, rate=8_000_000, reopens=4)
+SLOW = Terms(streams=2, rate=5_000_000, reopens=4)
 KIB = 12 * 1024
 WHOLE = 2 * KIB * 1024
-"""Two shards of 12 MiB at 8 MB/s: three seconds in which to break something."""
+"""Two shards of 12 MiB at 5 MB/s: five seconds in which to break something."""
 
 
 def source_of(fleet: MakeFleet, count: int, tmp_path: Path) -> list[FleetHost]:
