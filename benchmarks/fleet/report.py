@@ -74,7 +74,9 @@ HEAD = """
 def table(runs: Sequence[Run], job: str, skipped: Sequence[Skipped] = ()) -> str:
     """Return one job's table. × is how many times what bringup took."""
     rows = []
-    for rtt_ms, hosts in sorted({(run.rtt_ms, run.hosts) for run in runs if run.job == job}):
+    places = {(run.rtt_ms, run.hosts) for run in runs if run.job == job}
+    places |= {(left.rtt_ms, left.hosts) for left in skipped if left.job == job}
+    for rtt_ms, hosts in sorted(places):
         own = points(runs, job, hosts, rtt_ms)
         base = next((point for point in own if point.tool == "bringup"), None)
         for point in own:

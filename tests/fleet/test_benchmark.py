@@ -52,7 +52,9 @@ def test_a_run_is_expected_to_take_what_it_took_so_far() -> None:
 
 def test_what_there_was_no_time_for_stands_in_the_table() -> None:
     run = Run("bringup", "same", 100, 0.0, 2.0, 0.7, 40, 18)
-    text = table([run], "same", [Skipped("ansible", "same", 100, 0.0, 660)])
+    left = [Skipped("ansible", "same", 100, 0.0, 660), Skipped("ssh", "same", 200, 0.0, 30)]
+    text = table([run], "same", left)
+    assert "| 200 | 0 | ssh | not run, would take about 30 s |" in text
     assert "| 100 | 0 | ansible | not run, would take about 11 min |" in text
 
 
