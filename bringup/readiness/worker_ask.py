@@ -108,7 +108,8 @@ def _log_text(worker: Worker, cursor: str) -> str:
     return f"set -- {quote(HostPath(worker.log_file))} {quote(cursor or '-')}\n{_FILE}"
 
 
-# Without a cursor only the latest run counts: what an earlier one said may be mended since.
+# Without a cursor only the latest run counts: what an earlier one said may be mended since. The
+# container engine notes the start a moment after the first lines may have come.
 _LOGS = rf"""
 since=$3
 if [ -n "$4" ] && [ -z "$("$1" ps --all --quiet --filter "name=^$2\$")" ]; then
@@ -119,8 +120,11 @@ if [ -n "$4" ] && [ -z "$("$1" ps --all --quiet --filter "name=^$2\$")" ]; then
   exit 0
 fi
 began='{{{{.State.StartedAt}}}}'
-[ -n "$since" ] || since=$("$1" inspect --format "$began" "$2" 2>/dev/null) || exit 0
-case $since in 0001-*) exit 0 ;; esac
+if [ -z "$since" ]; then
+  since=$("$1" inspect --format "$began" "$2" 2>/dev/null) || exit 0
+  case $since in 0001-*) exit 0 ;; esac
+  seconds=$(date -u -d "$since" +%s 2>/dev/null) && since=$((seconds - 2))
+fi
 "$1" logs --timestamps --since "$since" "$2" 2>&1 | tail -c {LOG_BYTES}
 """
 

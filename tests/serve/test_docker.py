@@ -335,7 +335,7 @@ def test_a_host_that_slurm_may_use_is_refused_until_it_is_drained(
         refused = pair.run("serve.start", "--role", "decode")
         assert refused.returncode == 4, said(refused)
         assert "SLU-01" in refused.stdout
-        assert "scontrol update nodename" in refused.stdout
+        assert "bringup slurm.take --host" in refused.stdout
         _slurm(host, "IDLE+DRAIN")
         start(pair, "--role", "decode")
     finally:
