@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -164,6 +165,7 @@ class Bench:
 def main() -> None:
     """Measure and report."""
     given = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that every fleet is taken down
     given.work.mkdir(parents=True, exist_ok=True)
     install(given.work)
     results = read_results(given.out) if given.add else Results()
