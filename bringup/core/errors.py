@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from json import JSONDecodeError
 
 
 class Exit(IntEnum):
@@ -157,6 +158,17 @@ class Interrupted(ToolError):
     """The operator pressed Ctrl-C."""
 
     code = Exit.INTERRUPTED
+
+
+def unread(error: OSError | ValueError) -> str:
+    """Return in words why a file could not be read: missing, no text, no JSON."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no UTF-8 text"
+    if isinstance(error, JSONDecodeError):
+        return f"it is no JSON at line {error.lineno}"
+    return str(error)
 
 
 _OWN = re.compile(r"SHA256:\S+|\d+(?:[.:]\d+)*")

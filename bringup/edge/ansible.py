@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..core.errors import UsageError
+from ..core.errors import UsageError, unread
 from .ansible_read import ALL, UNGROUPED, Group, Tree, parse
 from .ansible_settings import SSH, carry
 from .ansible_tree import groups_below, members_below, variables_of
@@ -44,7 +44,8 @@ def _read(source: Path) -> str:
     try:
         text = source.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {source}: {error}") from error
+        remedy = f"name an inventory in INI, YAML or JSON (ls -l {source})"
+        raise UsageError(f"cannot read {source}: {unread(error)}", remedy=remedy) from error
     if text.startswith("#!"):
         raise UsageError(f"cannot read {source}: it is a program", remedy=better)
     return text

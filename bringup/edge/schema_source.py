@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
-from ..core.errors import UsageError
+from ..core.errors import UsageError, unread
 from ..engines.schema import Flag, Schema
 from ..engines.schema_make import flags_in, from_help, variables_in
 
@@ -47,7 +47,7 @@ def make(package: str, version: str, *, help_text: str, source: str) -> Schema:
         text = Path(help_text).read_text()
         listed = from_help(text, package=package, version=version)
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read flags from {help_text}: {error}") from error
+        raise UsageError(f"cannot read flags from {help_text}: {unread(error)}") from error
     variables = from_wheel.variables if from_wheel else None
     told = f"{listed.source}, variables of the wheel" if from_wheel else listed.source
     return Schema(package, version, listed.flags, variables, told)

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import UsageError
+from ..core.errors import UsageError, unread
 
 
 def write_atomic(path: Path, content: bytes, *, mode: int = 0o644) -> None:
@@ -113,19 +113,11 @@ def load_document(path: Path, schema: str) -> dict[str, Any]:
     """Read a JSON document of one schema; raises UsageError for any other."""
     try:
         document = json.loads(path.read_text())
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UsageError(
-            f"cannot read {path}: {error.strerror}", remedy=f"ls -l {path}; name another file"
+            f"cannot read {path}: {unread(error)}",
+            remedy=f"name a file that bringup wrote (ls -l {path})",
         ) from error
-    except UnicodeDecodeError:
-        raise UsageError(
-            f"cannot read {path}: it is no UTF-8 text", remedy="name a file that bringup wrote"
-        ) from None
-    except ValueError as error:
-        place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise UsageError(
-            f"cannot read {path}: it is no JSON{place}", remedy="name a file that bringup wrote"
-        ) from None
     found = document.get("schema") if isinstance(document, dict) else None
     if found != schema:
         raise UsageError(

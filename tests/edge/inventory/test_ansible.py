@@ -323,3 +323,18 @@ def test_any_inventory_becomes_one_that_loads(data: dict[str, Any]) -> None:  # 
             wanted.get("key_file", ""),
         )
         assert host.login.sudo == wanted.get("sudo", False)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [(b"\xff\xfe", "it is no UTF-8 text"), (None, "No such file")]
+)
+def test_a_file_that_cannot_be_read_is_told_in_words(
+    tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    source = tmp_path / "hosts.ini"
+    if content is not None:
+        source.write_bytes(content)
+    with pytest.raises(UsageError, match=told) as raised:
+        convert(source)
+    assert "Errno" not in raised.value.message
+    assert raised.value.remedy
