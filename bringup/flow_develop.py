@@ -40,10 +40,13 @@ PACKAGES = {
 }
 """A program that tests run, and the Debian package that brings it."""
 
+WORKERS = "4"
+"""Tests mostly wait for hosts and servers: two for each of two cores keep them busy."""
+
 PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "lint": (("ruff", "format", "--check", "--quiet", "."), ("ruff", "check", "--quiet", ".")),
     "types": (("mypy",),),
-    "tests": (("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup"),),
+    "tests": (("python", "-m", "pytest", "-q", "-n", WORKERS, "--dist", "loadgroup"),),
 }
 
 
