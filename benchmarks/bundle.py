@@ -23,8 +23,8 @@ from bringup.core.remote import Traffic
 from bringup.edge.bundle_files import Opened, open_archive
 from bringup.edge.inventory import load
 from bringup.edge.ssh import SshFleet, SshOptions
-from bringup.flow_bundle import make, read_here
-from bringup.flow_bundle_push import Target, push
+from bringup.flow.bundle import make, read_here
+from bringup.flow.bundle_push import Target, push
 from bringup.lab import fleet as lab
 
 PLACE = "/raid/frontend/Kimi-K3"

@@ -7,13 +7,13 @@ from pathlib import Path
 from .core.errors import Exit, gravest
 from .core.event import Event
 from .core.outcome import Ended
-from .flow import provision
-from .flow_open import Choice, choose, deployments_for, read_inventory, tools_for
-from .flow_types import Order
+from .flow.open import Choice, choose, deployments_for, read_inventory, tools_for
+from .flow.provision import provision
+from .flow.types import Order
 from .lab.fleet import up
-from .report_demo import Stage, closing_view, stage_view
-from .report_provision import ended_document, run_view, summary_view
-from .report_screen import Screen
+from .report.demo import Stage, closing_view, stage_view
+from .report.provision import ended_document, run_view, summary_view
+from .report.screen import Screen
 
 PAIR = "b300-[04,07]"
 

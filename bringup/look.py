@@ -12,14 +12,14 @@ from .core.host import Host
 from .core.probed import Probed, by_verdict, document
 from .core.rules import Verdict
 from .edge.store import write_atomic
-from .flow_open import Choice, moment, opened, read_inventory
-from .flow_probe import Kept, changes, kept, last_kept, probe, replay
-from .flow_types import Tools
-from .report_junit import junit
-from .report_page import page
-from .report_probe import age, probe_view
-from .report_screen import Screen
-from .report_summary import summary_document, summary_view
+from .flow.open import Choice, moment, opened, read_inventory
+from .flow.probe import Kept, changes, kept, last_kept, probe, replay
+from .flow.types import Tools
+from .report.junit import junit
+from .report.page import page
+from .report.probe import age, probe_view
+from .report.screen import Screen
+from .report.summary import summary_document, summary_view
 
 
 @dataclass(frozen=True, slots=True)

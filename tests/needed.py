@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from bringup.flow_develop import PACKAGES, search_path
+from bringup.flow.develop import PACKAGES, search_path
 
 
 def require(*programs: str) -> None:

@@ -76,10 +76,8 @@ IMPURE = {"os", "io", "subprocess", "socket", "time", "random", "shutil", "tempf
 
 
 def room(path: Path) -> str:
-    """Return the room of a module: a folder, or the part before the first underscore."""
-    top = path.relative_to(ROOT).parts[0]
-    name = top.removesuffix(".py")
-    return name if (ROOT / top).is_dir() or name.startswith("_") else name.split("_")[0]
+    """Return the room of a module: its folder, or its own name where it lies at the top."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
 def imports(path: Path) -> set[str]:
@@ -109,7 +107,7 @@ def test_module_imports_only_what_its_layer_may(path: Path) -> None:
         first, *rest = name.split(".")
         if first == "bringup" and rest:
             allowed = MAY[me] | {me, ""}  # "": __version__, which everybody may tell
-            assert rest[0].split("_")[0] in allowed, f"{me} may not import {name}"
+            assert rest[0] in allowed, f"{me} may not import {name}"
         elif first != "bringup" and first not in sys.stdlib_module_names:
             assert first in LIBRARIES.get(me, set()), f"{me} may not import {name}"
 

@@ -20,8 +20,8 @@ from bringup.core.words import HostPath
 from bringup.edge.pool import each
 from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.edge.store import Store
-from bringup.flow_apply import apply, observe
-from bringup.flow_types import Tools
+from bringup.flow.apply import apply, observe
+from bringup.flow.types import Tools
 from bringup.steps.file import file_step
 
 from . import work

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.errors import Exit, Interrupted, ToolError
 from ..core.verb import Help, Option, Verb, options
-from ..report_screen import Screen, screen_for
+from ..report.screen import Screen, screen_for
 from ..verbs.common import tell_cost
 
 COMMON = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from ..core.errors import Exit, UsageError
 from ..core.nearest import did_you_mean
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Folder, KnownHosts, State
 from .serve import DeploymentWord, Local
 
@@ -51,12 +51,12 @@ def accept(
     are judged by our own reader. Exit codes: 0 within the limits, 1 not (a run without a token is
     not), 2 wrong input, 3 not reachable.
     """
-    from ..flow_accept import accept as run
-    from ..flow_accept import earlier, keep, second
-    from ..flow_open import Choice, read_inventory
-    from ..flow_serve_open import serving_tools
-    from ..flow_targets import find_deployment, target_of
-    from ..report_accept import accept_view, page
+    from ..flow.accept import accept as run
+    from ..flow.accept import earlier, keep, second
+    from ..flow.open import Choice, read_inventory
+    from ..flow.serve_open import serving_tools
+    from ..flow.targets import find_deployment, target_of
+    from ..report.accept import accept_view, page
     from ..serve.acceptance import beside, document
     from ..serve.load import LOADS
 

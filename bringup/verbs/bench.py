@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..core.errors import Exit
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Folder, KnownHosts, State
 from .serve import Accept, DeploymentWord, Local
 
@@ -48,14 +48,14 @@ def bench_topologies(
     from ..bench.clock import took
     from ..bench.derive import SHORT, named
     from ..bench.table import code_of, document
-    from ..flow_bench import Run
-    from ..flow_bench_keep import alone, keep_page, kept
-    from ..flow_bench_open import Asked, gone_on, plan, prepare
-    from ..flow_open import Choice, read_inventory
-    from ..flow_serve_open import serving_tools
-    from ..flow_targets import find_deployment
-    from ..report_bench import bench_view, plan_document, plan_view
-    from ..report_bench_page import page
+    from ..flow.bench import Run
+    from ..flow.bench_keep import alone, keep_page, kept
+    from ..flow.bench_open import Asked, gone_on, plan, prepare
+    from ..flow.open import Choice, read_inventory
+    from ..flow.serve_open import serving_tools
+    from ..flow.targets import find_deployment
+    from ..report.bench import bench_view, plan_document, plan_view
+    from ..report.bench_page import page
 
     wanted = tuple(one for one in SHORT if one in set(map(named, topology))) or tuple(SHORT)
     asked = Asked(host, gpus, traffic, prompts, accept, within, every)

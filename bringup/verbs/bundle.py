@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Folder, KnownHosts
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ def bundle_make(
     serve is refused, with what to do; without --dynamo, one that no known release could serve.
     """
     from ..bundle.releases import refuse_no_version
-    from ..flow_bundle import make
-    from ..flow_bundle_open import opened, read_source, spot
-    from ..flow_open import Choice
-    from ..report_bundle import made_document, made_view
+    from ..flow.bundle import make
+    from ..flow.bundle_open import opened, read_source, spot
+    from ..flow.open import Choice
+    from ..report.bundle import made_document, made_view
 
     refuse_no_version(dynamo)
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
@@ -73,8 +73,8 @@ def bundle_check(
     accept_new: AcceptNew = False,
 ) -> Exit:
     """Compare a bundle with folders and with what workers announce, before anything restarts."""
-    from ..flow_bundle import check_cards, check_folder
-    from ..flow_bundle_open import (
+    from ..flow.bundle import check_cards, check_folder
+    from ..flow.bundle_open import (
         announcer,
         deployment_of,
         one_site,
@@ -82,8 +82,8 @@ def bundle_check(
         spot,
         way_to_services,
     )
-    from ..flow_open import Choice
-    from ..report_bundle import check_document, check_view
+    from ..flow.open import Choice
+    from ..report.bundle import check_document, check_view
 
     whole = _opened(bundle, load=load, screen=screen)
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
@@ -123,10 +123,10 @@ def bundle_push(
     from ..bundle.releases import release_of
     from ..bundle.reports import Outcome
     from ..bundle.symptoms import restarting
-    from ..flow_bundle_open import opened, spot, targets
-    from ..flow_bundle_push import push
-    from ..flow_open import Choice
-    from ..report_bundle import push_document, push_view
+    from ..flow.bundle_open import opened, spot, targets
+    from ..flow.bundle_push import push
+    from ..flow.open import Choice
+    from ..report.bundle import push_document, push_view
 
     whole = _opened(bundle, load=False, screen=screen)
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
@@ -161,8 +161,8 @@ def bundle_kubernetes(
 ) -> Exit:
     """Write the patch that gives a frontend in Kubernetes the bundle; apply it only when asked."""
     from ..bundle.kubernetes import FrontendDeployment
-    from ..flow_bundle_kubernetes import apply_patch, write_patch
-    from ..report_bundle import kubernetes_view
+    from ..flow.bundle_kubernetes import apply_patch, write_patch
+    from ..report.bundle import kubernetes_view
 
     written = write_patch(
         _opened(bundle, load=False, screen=screen),
@@ -204,8 +204,8 @@ def bundle_doctor(
     found and something could not be looked at.
     """
     from ..bundle.doctor import causes, is_sound
-    from ..flow_bundle_doctor import Frontend
-    from ..flow_bundle_open import (
+    from ..flow.bundle_doctor import Frontend
+    from ..flow.bundle_open import (
         FrontendSpot,
         announcer,
         deployment_of,
@@ -215,8 +215,8 @@ def bundle_doctor(
         said_of,
         way_to_services,
     )
-    from ..flow_open import Choice
-    from ..report_bundle import diagnosis_document, diagnosis_view
+    from ..flow.open import Choice
+    from ..report.bundle import diagnosis_document, diagnosis_view
 
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
     with opened(choice, screen.tell, needed=bool(deployment or host)) as (known, tools):

@@ -11,7 +11,7 @@ from ..core.verb import Help
 if TYPE_CHECKING:
     from ..core.host import Scalar
     from ..core.knobs import Knob
-    from ..report_screen import Screen
+    from ..report.screen import Screen
 
 Folder = Annotated[
     str, Help("folder with hosts.yml, deployments/ and kinds/", env="BRINGUP_INVENTORY")
@@ -31,8 +31,8 @@ Set = Annotated[tuple[str, ...], Help("set a knob by your own word: KNOB=VALUE; 
 
 def tell_cost(screen: Screen) -> None:
     """Tell what a run has cost each host, to people and to machines."""
-    from ..flow_open import spent
-    from ..report_stats import stats_document, stats_view
+    from ..flow.open import spent
+    from ..report.stats import stats_document, stats_view
 
     costs = spent()
     screen.show(stats_view(costs))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..core.errors import Exit
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 
 
 def test(
@@ -21,7 +21,7 @@ def test(
     As root on Debian or Ubuntu, missing packages that the tests need are installed first. Without
     root, tests that need it are left out, and the end says which and why.
     """
-    from ..flow_develop import prove
+    from ..flow.develop import prove
 
     return prove(screen.show, only=only, install=install, select=select)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ..core.errors import Exit, UsageError
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Folder, Hosts, KnownHosts, State
 
 Package = Annotated[str, Help("sglang, vllm, dynamo.sglang, dynamo.vllm, dynamo.frontend, …")]
@@ -33,9 +33,9 @@ def engine_inspect(
     Starts one container on the host, which prints versions and --help and is removed again.
     """
     from ..edge.engine import Engine
-    from ..flow_engine import inspect
-    from ..flow_open import Choice, choose, read_inventory, tools_for
-    from ..report_engine import inspected_view
+    from ..flow.engine import inspect
+    from ..flow.open import Choice, choose, read_inventory, tools_for
+    from ..report.engine import inspected_view
 
     known = read_inventory(inventory)
     choice = Choice(inventory, host, (), "", (), known_hosts, accept_new, state)
@@ -103,9 +103,9 @@ def topology_advise(
     """
     from ..engines.topology import aiconfigurator as verdict
     from ..engines.topology_load import Workload
-    from ..flow_open import Choice
-    from ..flow_topology import advise_on
-    from ..report_engine import advice_view
+    from ..flow.open import Choice
+    from ..flow.topology import advise_on
+    from ..report.engine import advice_view
 
     if input_tokens < 1 or output_tokens < 1:
         raise UsageError(

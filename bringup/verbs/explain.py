@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..core.errors import Exit
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, DeploymentName, Folder, Hosts, KnownHosts, State
 
 
@@ -29,7 +29,7 @@ def explain(
     reason, remedy, source, engines and versions. With --host the host and its peers are looked at,
     and the chain from fact to flag is shown.
     """
-    from ..report_explain import explanation_view
+    from ..report.explain import explanation_view
 
     name = name.partition("=")[0]  # --tp-size=8, as it stands in a script
     if not name:
@@ -37,8 +37,8 @@ def explain(
 
         found = contents()
     elif host:
-        from ..flow_explain import explain_there
-        from ..flow_open import Choice
+        from ..flow.explain import explain_there
+        from ..flow.open import Choice
 
         choice = Choice(inventory, host, (), "", (), known_hosts, accept_new, state)
         found = explain_there(choice, deployment, name, screen.tell)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Folder, KnownHosts, State
 from .image_options import Check, EngineWords, Images, IndexUrl, Name, On, Wheels
 
@@ -27,10 +27,10 @@ def image_check(
     accept_new: AcceptNew = False,
 ) -> Exit:
     """Check images before a build: pins exist, the base's packages stay, flags are known."""
-    from ..flow_image_check import check
-    from ..flow_image_flags import rendered_flags, strange_flags
-    from ..flow_image_gate import gate
-    from ..flow_image_open import (
+    from ..flow.image_check import check
+    from ..flow.image_flags import rendered_flags, strange_flags
+    from ..flow.image_gate import gate
+    from ..flow.image_open import (
         Place,
         engine_here,
         folders_of,
@@ -38,8 +38,8 @@ def image_check(
         inventory_if_any,
         opened,
     )
-    from ..flow_open import Choice
-    from ..report_image import findings_view, gate_view
+    from ..flow.open import Choice
+    from ..report.image import findings_view, gate_view
 
     known, codes = inventory_if_any(inventory), [Exit.DONE]
     for folder in folders_of(images, name):
@@ -92,10 +92,10 @@ def image_build(
     Unchanged inputs build nothing. A failing gate leaves the name with the old image. With
     --check: exit 5 where a build is needed, 0 where not.
     """
-    from ..flow_image import build, foresee
-    from ..flow_image_open import Place, folder_of, index_for, opened, order_for
-    from ..flow_open import Choice
-    from ..report_image import built_view, changes_view, gate_view
+    from ..flow.image import build, foresee
+    from ..flow.image_open import Place, folder_of, index_for, opened, order_for
+    from ..flow.open import Choice
+    from ..report.image import built_view, changes_view, gate_view
 
     folder = folder_of(images, name)
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
@@ -157,8 +157,8 @@ def image_history(
     """List the builds of an image that are on record here, newest first."""
     from ..core.reading import Known
     from ..edge.image_store import ImageStore
-    from ..flow_image_open import engine_here, folder_of, state_of
-    from ..report_image import history_view
+    from ..flow.image_open import engine_here, folder_of, state_of
+    from ..report.image import history_view
 
     folder = folder_of(images, name)
     records = ImageStore(state_of(state)).records(name)
@@ -180,8 +180,8 @@ def image_pin(
     engine: EngineWords = "docker",
 ) -> Exit:
     """Hold an image's base to the digest its tag stands for, and record what the base holds."""
-    from ..flow_image_base import pin, write_pin
-    from ..flow_image_open import engine_here, folder_of
+    from ..flow.image_base import pin, write_pin
+    from ..flow.image_open import engine_here, folder_of
 
     folder = folder_of(images, name)
     pinned = pin(folder, engine_here(engine))
@@ -210,10 +210,10 @@ def image_rebase(
 
     Exit 4 where a person has to decide: a conflict, or a file that is gone.
     """
-    from ..flow_image_base import rebase, write_rebased
-    from ..flow_image_open import engine_here, folder_of
+    from ..flow.image_base import rebase, write_rebased
+    from ..flow.image_open import engine_here, folder_of
     from ..image.rebase import Meeting
-    from ..report_image import rebase_view
+    from ..report.image import rebase_view
 
     folder = folder_of(images, name)
     files = rebase(folder, engine_here(engine), to=to)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, ToolError, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import (
     AcceptNew,
     Exclude,
@@ -21,7 +21,7 @@ from .common import (
 from .image_options import Check, EngineWords, Images, Name, On
 
 if TYPE_CHECKING:
-    from ..flow_ship import Shipping
+    from ..flow.ship import Shipping
     from ..image.route import Way
 
 
@@ -55,10 +55,10 @@ def image_ship(
     Shows the way and its bytes for each host first. What arrived is not sent again by the next
     run. The image before keeps a name of its own on every host.
     """
-    from ..flow_image_open import Place, folder_of, opened, registry_login
-    from ..flow_open import Choice
-    from ..flow_ship import Shipping, ship
-    from ..report_image import shipped_view
+    from ..flow.image_open import Place, folder_of, opened, registry_login
+    from ..flow.open import Choice
+    from ..flow.ship import Shipping, ship
+    from ..report.image import shipped_view
 
     folder = folder_of(images, name)
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
@@ -90,9 +90,9 @@ def image_ship(
 
 def _routes(screen: Screen, shipping: Shipping, name: str, reference: str) -> Exit:
     """Show the way and its bytes for each host, and what comes of the base; send nothing."""
-    from ..flow_load import loaded
-    from ..flow_ship import plan_shipment
-    from ..report_image import routes_view
+    from ..flow.load import loaded
+    from ..flow.ship import plan_shipment
+    from ..report.image import routes_view
 
     with loaded(shipping, reference, only_look=True) as ready:
         routes = [planned.route for planned in plan_shipment(shipping, ready.cargo).values()]
@@ -142,10 +142,10 @@ def image_rollback(
     accept_new: AcceptNew = False,
 ) -> Exit:
     """Let an image's name stand for an earlier image again, on hosts that kept it."""
-    from ..flow_image_keep import rollback
-    from ..flow_image_open import Place, folder_of, opened
-    from ..flow_open import Choice, operator
-    from ..report_image import kept_view
+    from ..flow.image_keep import rollback
+    from ..flow.image_open import Place, folder_of, opened
+    from ..flow.open import Choice, operator
+    from ..report.image import kept_view
 
     reference = folder_of(images, name).recipe.reference
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
@@ -175,11 +175,11 @@ def image_prune(
     accept_new: AcceptNew = False,
 ) -> Exit:
     """Remove old images of one name from hosts; the current one and other names stay."""
-    from ..flow_image_keep import prune
-    from ..flow_image_open import Place, folder_of, opened
-    from ..flow_open import Choice, operator
-    from ..flow_ship import STAGE
-    from ..report_image import kept_view
+    from ..flow.image_keep import prune
+    from ..flow.image_open import Place, folder_of, opened
+    from ..flow.open import Choice, operator
+    from ..flow.ship import STAGE
+    from ..report.image import kept_view
 
     reference = folder_of(images, name).recipe.reference
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)

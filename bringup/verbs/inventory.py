@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..core.errors import Exit
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import Folder
 
 
@@ -15,8 +15,8 @@ def inventory_show(screen: Screen, *, inventory: Folder = "inventory") -> Exit:
 
     Reading it checks it: each fault is told with file, line and key, all at once.
     """
-    from ..flow_open import read_inventory
-    from ..report_inventory import inventory_view
+    from ..flow.open import read_inventory
+    from ..report.inventory import inventory_view
 
     known = read_inventory(inventory)
     screen.show(inventory_view(known))
@@ -36,7 +36,7 @@ def inventory_import(
     from pathlib import Path
 
     from ..edge.ansible import convert
-    from ..flow_open import keep_new
+    from ..flow.open import keep_new
 
     text, notes = convert(Path(source))
     if into:

@@ -8,7 +8,7 @@ from typing import Annotated
 from ..core.errors import Exit
 from ..core.event import Event
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 
 Folder = Annotated[str, Help("folder that the lab lives in")]
 
@@ -22,7 +22,7 @@ def lab_up(
 ) -> Exit:
     """Start the practice fleet: bare hosts of described hardware on loopback."""
     from ..lab.fleet import up
-    from ..report_lab import lab_view
+    from ..report.lab import lab_view
 
     status = up(Path(folder), host, fresh=fresh, on_line=lambda line: _tell(screen, line))
     screen.tell(Event("lab", "up", "done", is_end=True))
@@ -52,7 +52,7 @@ def lab_down(
 def lab_status(screen: Screen, *, folder: Folder = ".lab") -> Exit:
     """Tell which hosts of the practice fleet run, and how to reach them."""
     from ..lab.fleet import status as ask
-    from ..report_lab import lab_view
+    from ..report.lab import lab_view
 
     status = ask(Path(folder))
     screen.show(lab_view(status))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import (
     AcceptNew,
     DeploymentName,
@@ -49,7 +49,7 @@ def probe(
     One connection and one command a host. Exit codes: 0 ready or degraded, 3 not reachable, 4
     blocked or unknown; with --strict degraded counts as 4 too.
     """
-    from ..flow_open import Choice
+    from ..flow.open import Choice
     from ..look import Look, look
 
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
@@ -86,8 +86,8 @@ def probe_capture(
     """
     from pathlib import Path
 
-    from ..flow_open import Choice, opened
-    from ..flow_probe import capture
+    from ..flow.open import Choice, opened
+    from ..flow.probe import capture
 
     choice = Choice(inventory, host, group, "", (), known_hosts, accept_new, state)
     with opened(choice, screen.tell) as (tools, order):
@@ -120,9 +120,9 @@ def probe_pair(
     measured, or somebody works there.
     """
     from ..core.rules import Verdict, verdict
-    from ..flow_open import Choice, opened
-    from ..flow_pair import measure_pair, pair
-    from ..report_pair import pair_document, pair_view, rail_view
+    from ..flow.open import Choice, opened
+    from ..flow.pair import measure_pair, pair
+    from ..report.pair import pair_document, pair_view, rail_view
 
     choice = Choice(inventory, pair(from_, to), (), "", (), known_hosts, accept_new, state)
     with opened(choice, screen.tell) as (tools, order):
@@ -151,8 +151,8 @@ def kinds_learn(
     accept_new: AcceptNew = False,
 ) -> Exit:
     """Write the expectations of a kind of host from one that is known to be good."""
-    from ..flow_learn import learn
-    from ..flow_open import Choice
+    from ..flow.learn import learn
+    from ..flow.open import Choice
 
     choice = Choice(inventory, host, (), "", (), known_hosts, accept_new, state)
     text = learn(choice, name, into, screen.tell)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import (
     AcceptNew,
     DeploymentName,
@@ -24,8 +24,8 @@ from .image_options import EngineWords
 
 if TYPE_CHECKING:
     from ..core.outcome import Ended
-    from ..flow_open import Choice
-    from ..flow_types import Order
+    from ..flow.open import Choice
+    from ..flow.types import Order
 
 
 def provision(
@@ -71,13 +71,13 @@ def provision(
     reachable, 4 blocked (nothing was changed), 5 check mode and something would change.
     """
     from ..engines.knobs import KNOBS
-    from ..flow_fix_choice import choice_of
-    from ..flow_open import Choice, choose, deployments_for, read_inventory
-    from ..flow_plan import compare, keep, load, meant
-    from ..flow_types import Order
-    from ..report_fix import fixes_view
-    from ..report_provision import by_outcome, run_view, summary_view
-    from ..report_summary import summary_document
+    from ..flow.fix_choice import choice_of
+    from ..flow.open import Choice, choose, deployments_for, read_inventory
+    from ..flow.plan import compare, keep, load, meant
+    from ..flow.types import Order
+    from ..report.fix import fixes_view
+    from ..report.provision import by_outcome, run_view, summary_view
+    from ..report.summary import summary_document
 
     settings = knob_settings(set, KNOBS)
     saved = load(plan)
@@ -129,7 +129,7 @@ def _serve(
 
 def _build(screen: Screen, order: Order, choice: Choice, engine: str) -> list[Exit]:
     """Build what is not built yet, here; in check mode say what would be."""
-    from ..flow_open import images_beside
+    from ..flow.open import images_beside
     from .image import image_build
 
     images = images_beside(choice.inventory)
@@ -150,12 +150,12 @@ def _run(
     """Do the work; machines get each host as it ends, people what was done when they stop it."""
     from dataclasses import replace
 
-    from ..flow import needed
-    from ..flow import provision as run
-    from ..flow_freight import freight_for
-    from ..flow_image_open import engine_here
-    from ..flow_open import images_beside, tools_for
-    from ..report_provision import ended_document, summary_view
+    from ..flow.freight import freight_for
+    from ..flow.image_open import engine_here
+    from ..flow.open import images_beside, tools_for
+    from ..flow.provision import needed
+    from ..flow.provision import provision as run
+    from ..report.provision import ended_document, summary_view
 
     done: list[Ended] = []
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Folder, Hosts, KnownHosts, State
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def ready(
     once where a cause is certain, with what to do. All is asked through the hosts' SSH connections.
     Exit codes: 0 serves, 1 will not (or, with --now, does not yet), 2 wrong input, 3 not reachable.
     """
-    from ..flow_open import Choice, read_inventory
-    from ..flow_ready import Wait, budgets, told
-    from ..flow_serve_open import serving_tools
-    from ..flow_targets import find_deployment, target_of, words_of
-    from ..report_ready import ready_document, state_view, verdict_view
+    from ..flow.open import Choice, read_inventory
+    from ..flow.ready import Wait, budgets, told
+    from ..flow.serve_open import serving_tools
+    from ..flow.targets import find_deployment, target_of, words_of
+    from ..report.ready import ready_document, state_view, verdict_view
 
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new, state=state)
     known = read_inventory(inventory)
@@ -86,14 +86,14 @@ def diagnose(
     discovery, the frontend, and one short request where the model is listed. Exit codes: 0 a known
     cause was found, or all is well; 1 neither; 2 wrong input; 3 not reachable.
     """
-    from ..flow_diagnose import diagnose_text, read_text
-    from ..flow_diagnose_hosts import diagnose_hosts
-    from ..flow_open import Choice, choose, read_inventory
-    from ..flow_serve import Wish
-    from ..flow_serve_open import serving_tools
-    from ..flow_targets import find_deployment, target_of
+    from ..flow.diagnose import diagnose_text, read_text
+    from ..flow.diagnose_hosts import diagnose_hosts
+    from ..flow.open import Choice, choose, read_inventory
+    from ..flow.serve import Wish
+    from ..flow.serve_open import serving_tools
+    from ..flow.targets import find_deployment, target_of
     from ..readiness.failures import Case
-    from ..report_diagnose import diagnosis_block, diagnosis_document
+    from ..report.diagnose import diagnosis_block, diagnosis_document
 
     if not (log or host or deployment):
         raise UsageError(

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Folder, Hosts, KnownHosts, Set, State, knob_settings
 
 if TYPE_CHECKING:
     from ..core.host import Inventory
     from ..core.outcome import Ended
-    from ..flow_open import Choice
-    from ..flow_targets import Target
+    from ..flow.open import Choice
+    from ..flow.targets import Target
 
 DeploymentWord = Annotated[str, Help("deployment; may be left out where there is one")]
 Roles = Annotated[tuple[str, ...], Help("role of the deployment, or frontend, etcd; repeatable")]
@@ -49,8 +49,8 @@ def serve_start(
     input, 3 not reachable, 4 refused (nothing was started there), 5 check mode, would start.
     """
     from ..engines.knobs import KNOBS
-    from ..flow_serve import Wish, start
-    from ..flow_serve_open import serving_tools
+    from ..flow.serve import Wish, start
+    from ..flow.serve_open import serving_tools
     from ..serve.refusals import refuse_unknown
 
     refuse_unknown(accept)
@@ -94,8 +94,8 @@ def serve_stop(
     A worker takes its keys out of etcd as it ends, so that frontends send it nothing more. A host
     that is named and plays no role any more is cleared of what the deployment left there.
     """
-    from ..flow_serve import Wish, stop, stop_strays
-    from ..flow_serve_open import serving_tools
+    from ..flow.serve import Wish, stop, stop_strays
+    from ..flow.serve_open import serving_tools
 
     choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
     members = {one.name for one in target.hosts}
@@ -130,13 +130,13 @@ def serve_restart(
     worker is interrupted, which is said before.
     """
     from ..engines.knobs import KNOBS
-    from ..flow_ready import told
-    from ..flow_restart import alone, restart, turns
-    from ..flow_serve import Wish
-    from ..flow_serve_open import serving_tools
-    from ..flow_targets import words_of
-    from ..report_ready import verdict_view
-    from ..report_serve import left_document, left_view
+    from ..flow.ready import told
+    from ..flow.restart import alone, restart, turns
+    from ..flow.serve import Wish
+    from ..flow.serve_open import serving_tools
+    from ..flow.targets import words_of
+    from ..report.ready import verdict_view
+    from ..report.serve import left_document, left_view
     from ..serve.refusals import refuse_unknown
 
     refuse_unknown(accept)
@@ -179,9 +179,9 @@ def serve_status(
     Exit codes: 0 all run as written, 1 some do not run, 3 some could not be looked at, 5 some run
     with other settings.
     """
-    from ..flow_serve_open import serving_tools
-    from ..flow_status import status
-    from ..report_serve import status_document, status_view
+    from ..flow.serve_open import serving_tools
+    from ..flow.status import status
+    from ..report.serve import status_document, status_view
     from ..serve.standing import code_of
 
     choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
@@ -208,11 +208,11 @@ def serve_logs(
 ) -> Exit:
     """Show the last lines of the workers' logs; of one that was stopped, those that were kept."""
     from ..core.reading import Known, value_of, why_not
-    from ..flow_serve_open import serving_tools
-    from ..flow_status import follow as follow_log
-    from ..flow_status import logs
-    from ..flow_targets import chosen
-    from ..report_serve import logs_view
+    from ..flow.serve_open import serving_tools
+    from ..flow.status import follow as follow_log
+    from ..flow.status import logs
+    from ..flow.targets import chosen
+    from ..report.serve import logs_view
 
     if lines < 1 or follow < 0:
         raise UsageError(
@@ -237,8 +237,8 @@ def serve_logs(
 def _opened(
     inventory: str, known_hosts: str, accept_new: bool, state: str, deployment: str
 ) -> tuple[Choice, Inventory, Target]:
-    from ..flow_open import Choice, read_inventory
-    from ..flow_targets import find_deployment, target_of
+    from ..flow.open import Choice, read_inventory
+    from ..flow.targets import find_deployment, target_of
 
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new, state=state)
     known = read_inventory(inventory)
@@ -246,15 +246,15 @@ def _opened(
 
 
 def _names(known: Inventory, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    from ..flow_open import Choice, choose
+    from ..flow.open import Choice, choose
 
     return tuple(host.name for host in choose(known, Choice(host=patterns))) if patterns else ()
 
 
 def _told(screen: Screen, ended: tuple[Ended, ...]) -> Exit:
     """Show how hosts came out; return the gravest code."""
-    from ..report_provision import ended_document
-    from ..report_serve import acts_view
+    from ..report.provision import ended_document
+    from ..report.serve import acts_view
 
     screen.show(acts_view(ended))
     for one in ended:

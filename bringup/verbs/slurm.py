@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Exclude, Folder, Groups, Hosts, KnownHosts, Limit, State
 
 if TYPE_CHECKING:
-    from ..flow_slurm import Held
+    from ..flow.slurm import Held
 
 Check = Annotated[bool, Help("show what would be done; change nothing")]
 
@@ -41,8 +41,8 @@ def slurm_take(
     No job is cancelled. When the wait is over or you press Ctrl-C, what this run took is given
     back. Exit codes: 0 no job is left, 4 jobs still run or Slurm does not answer, 5 with --check.
     """
-    from ..flow_open import Choice, choose, read_inventory, tools_for
-    from ..flow_slurm import Taking, take
+    from ..flow.open import Choice, choose, read_inventory, tools_for
+    from ..flow.slurm import Taking, take
 
     if days < 1 or wait_s < 0:
         raise UsageError("cannot take hosts for less than a day, or wait less than 0 s")
@@ -68,8 +68,8 @@ def slurm_give(
     accept_new: AcceptNew = False,
 ) -> Exit:
     """Give hosts back to Slurm: end our drain, then our reservation; those of others stay."""
-    from ..flow_open import Choice, choose, read_inventory, tools_for
-    from ..flow_slurm import give
+    from ..flow.open import Choice, choose, read_inventory, tools_for
+    from ..flow.slurm import give
 
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
     known = read_inventory(inventory)
@@ -79,7 +79,7 @@ def slurm_give(
 
 
 def _told(screen: Screen, rows: tuple[Held, ...]) -> Exit:
-    from ..report_slurm import held_document, held_view
+    from ..report.slurm import held_document, held_view
 
     for row in rows:
         if row.error is not None:

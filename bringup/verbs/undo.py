@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Exclude, Folder, Groups, Hosts, KnownHosts, Limit, State
 
 
@@ -30,9 +30,9 @@ def undo(
     content, packages their old state; what has no way back is named. Refused, before anything is
     changed, where somebody changed one of these things since.
     """
-    from ..flow_open import Choice, choose, read_inventory, tools_for
-    from ..flow_undo import undo as run
-    from ..report_undo import undo_view, undone_document
+    from ..flow.open import Choice, choose, read_inventory, tools_for
+    from ..flow.undo import undo as run
+    from ..report.undo import undo_view, undone_document
 
     choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
     known = read_inventory(inventory)

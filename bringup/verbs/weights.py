@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Blocked, Exit, gravest
 from ..core.verb import Help, Verb
-from ..report_screen import Screen
+from ..report.screen import Screen
 from .common import AcceptNew, Folder, Hosts, KnownHosts
 
 if TYPE_CHECKING:
     from ..core.event import Event, Listen
-    from ..flow_weights import SyncPlan
-    from ..flow_weights_run import Copied
+    from ..flow.weights import SyncPlan
+    from ..flow.weights_run import Copied
     from ..weights.plan import HostPlan
 
 DeploymentWord = Annotated[str, Help("deployment that says hosts and model path, instead of --to")]
@@ -52,11 +52,11 @@ def weights_sync(
     it ended, a wrong shard is named and it alone comes anew, and another model or revision is never
     mixed in. Exit codes: 0 done, 1 failed, 2 wrong input, 3 not reachable, 4 refused, 5 would copy.
     """
-    from ..flow_bundle_open import opened
-    from ..flow_open import Choice
-    from ..flow_weights import plan_sync
-    from ..flow_weights_open import Asked, wish_of
-    from ..flow_weights_run import copy
+    from ..flow.bundle_open import opened
+    from ..flow.open import Choice
+    from ..flow.weights import plan_sync
+    from ..flow.weights_open import Asked, wish_of
+    from ..flow.weights_run import copy
 
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
     asked = Asked(
@@ -88,11 +88,11 @@ def weights_check(
     Reads headers only, in one trip a host, unless sums are asked for. Exit codes: 0 all are whole,
     1 one is not, 3 one could not be looked at.
     """
-    from ..flow_bundle_open import opened, spot
-    from ..flow_open import Choice
-    from ..flow_weights_check import check
-    from ..flow_weights_open import targets_of
-    from ..report_weights import check_document, check_view
+    from ..flow.bundle_open import opened, spot
+    from ..flow.open import Choice
+    from ..flow.weights_check import check
+    from ..flow.weights_open import targets_of
+    from ..report.weights import check_document, check_view
 
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
     needed = not folder or any(spot(word).hosts for word in folder)
@@ -111,7 +111,7 @@ def weights_check(
 
 def _live(screen: Screen) -> Listen:
     """Return what shows progress: a line a host on a terminal, lines as they come elsewhere."""
-    from ..report_weights import board_view
+    from ..report.weights import board_view
 
     latest: dict[str, Event] = {}
 
@@ -125,7 +125,7 @@ def _live(screen: Screen) -> Listen:
 
 
 def _show(screen: Screen, plan: SyncPlan) -> None:
-    from ..report_weights import plan_document, plan_view
+    from ..report.weights import plan_document, plan_view
 
     rows = tuple(plan.plans.values())
     left_out = tuple(file.name for file in plan.left_out)
@@ -141,7 +141,7 @@ def _show(screen: Screen, plan: SyncPlan) -> None:
 
 def _ended(screen: Screen, plan: SyncPlan, done: Mapping[str, Copied]) -> Exit:
     """Tell how each host came out, and return the exit code of all."""
-    from ..report_weights import Line, copied_document, copied_view
+    from ..report.weights import Line, copied_document, copied_view
 
     lines = [
         Line(one.host, one.path, one.files, one.sent, one.seconds, one.by)

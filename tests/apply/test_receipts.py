@@ -18,9 +18,9 @@ from bringup.core.steps import Run, Step, Write
 from bringup.edge.local import LocalRemote
 from bringup.edge.render import Renderer
 from bringup.edge.store import Store, load_document
-from bringup.flow_apply import apply, observe
-from bringup.flow_types import Tools
-from bringup.flow_undo import undo
+from bringup.flow.apply import apply, observe
+from bringup.flow.types import Tools
+from bringup.flow.undo import undo
 from bringup.steps.file import text_file
 
 AT = "2026-01-02T03:04:05Z"

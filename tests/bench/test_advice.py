@@ -12,7 +12,7 @@ from bringup.core.facts import Facts
 from bringup.core.host import Deployment
 from bringup.core.reading import Known
 from bringup.engines.topology_load import Topology
-from bringup.flow_topology import trials_of
+from bringup.flow.topology import trials_of
 from bringup.probes.gpu import Gpu, Gpus
 
 from .test_derive import DEPLOYMENT

@@ -19,7 +19,7 @@ from bringup.bench.table import (
 )
 from bringup.core.errors import Exit, UsageError
 from bringup.engines.topology_load import Topology
-from bringup.flow_bench_open import gone_on, traffic_of
+from bringup.flow.bench_open import gone_on, traffic_of
 
 from .test_advice import BENCH, RESULT
 from .test_result import EIGHT

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bringup.flow_bench_host import in_use
-from bringup.flow_open import Choice, read_inventory, tools_for
+from bringup.flow.bench_host import in_use
+from bringup.flow.open import Choice, read_inventory, tools_for
 from tests.dynamo.processes import until
 from tests.fleet.yard import Yard
 

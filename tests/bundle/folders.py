@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from bringup.edge.bundle_files import Opened, open_archive
-from bringup.flow_bundle import make, read_here
+from bringup.flow.bundle import make, read_here
 from tests.dynamo.model import toy_kimi, toy_model
 
 LFS_POINTER = (

@@ -14,7 +14,7 @@ from bringup.core.words import quote
 from bringup.edge.actions import Call
 from bringup.edge.local import LocalRemote
 from bringup.edge.site import Site, site_of
-from bringup.flow_bundle_push import Target
+from bringup.flow.bundle_push import Target
 from tests.needed import require
 
 

@@ -23,10 +23,10 @@ from bringup.bundle.reports import Outcome
 from bringup.core.reading import Known
 from bringup.core.rules import Finding
 from bringup.edge.bundle_files import open_archive
-from bringup.flow_bundle import check_cards, make, read_here
-from bringup.flow_bundle_doctor import Frontend as Settings
-from bringup.flow_bundle_doctor import examine, gather, look_here
-from bringup.flow_bundle_push import push
+from bringup.flow.bundle import check_cards, make, read_here
+from bringup.flow.bundle_doctor import Frontend as Settings
+from bringup.flow.bundle_doctor import examine, gather, look_here
+from bringup.flow.bundle_push import push
 from tests.dynamo.environment import VERSION
 from tests.dynamo.fixtures import MakeLoopback
 from tests.dynamo.loopback import Frontend, Loopback

@@ -21,7 +21,7 @@ from bringup.core.errors import ToolError
 from bringup.core.reading import Absent, Known, Unknown, value_of
 from bringup.core.script import Section
 from bringup.edge.http import ask
-from bringup.flow_bundle_doctor import (
+from bringup.flow.bundle_doctor import (
     examine,
     find_frontend,
     gather,

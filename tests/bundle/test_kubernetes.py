@@ -23,7 +23,7 @@ from bringup.bundle.kubernetes import (
 )
 from bringup.core.errors import CommandFailed, UsageError
 from bringup.edge.bundle_files import Opened
-from bringup.flow_bundle_kubernetes import apply_patch, write_patch
+from bringup.flow.bundle_kubernetes import apply_patch, write_patch
 from tests.dynamo.model import toy_model
 from tests.needed import require
 

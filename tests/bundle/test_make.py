@@ -11,7 +11,7 @@ import pytest
 from bringup.bundle.selection import Why
 from bringup.core.errors import Blocked, ToolError, UsageError
 from bringup.edge.bundle_files import open_archive
-from bringup.flow_bundle import (
+from bringup.flow.bundle import (
     Source,
     check_cards,
     check_folder,

@@ -21,9 +21,9 @@ from bringup.core.reading import Absent, Known
 from bringup.edge.etcd import Etcd
 from bringup.edge.site import site_of
 from bringup.edge.ssh import SshFleet, SshOptions
-from bringup.flow_bundle import listed_there, read_here, read_there
-from bringup.flow_bundle_doctor import Frontend, examine, gather, look_there, read_log
-from bringup.flow_bundle_push import Target, push
+from bringup.flow.bundle import listed_there, read_here, read_there
+from bringup.flow.bundle_doctor import Frontend, examine, gather, look_there, read_log
+from bringup.flow.bundle_push import Target, push
 from bringup.readiness.cards import read_discovery
 from tests.dynamo.etcd import etcd_server
 from tests.dynamo.model import toy_model

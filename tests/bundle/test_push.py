@@ -13,7 +13,7 @@ from bringup.core.errors import Blocked, Unreachable
 from bringup.core.event import Event
 from bringup.core.steps import Run
 from bringup.edge.bundle_files import Opened
-from bringup.flow_bundle_push import push
+from bringup.flow.bundle_push import push
 
 from .folders import bundle_of, safetensors, with_weights
 from .here import GoneHost, HereHost, busybox_tools, target

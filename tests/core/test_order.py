@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bringup.flow_open import read_inventory
-from bringup.flow_types import Order
+from bringup.flow.open import read_inventory
+from bringup.flow.types import Order
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from bringup.doors import cli
 from bringup.doors import invoke as tasks
 from bringup.doors.run import offered, perform
 from bringup.doors.spelling import spelled
-from bringup.report_screen import Screen
+from bringup.report.screen import Screen
 from bringup.verbs import collect
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,8 @@ def test_every_verb_that_contacts_hosts_tells_what_it_cost() -> None:
 
 def test_fleets_are_opened_in_one_place_so_that_none_goes_uncounted() -> None:
     sources = (ROOT / "bringup").rglob("*.py")
-    assert [path.name for path in sources if "SshFleet(" in path.read_text()] == ["flow_open.py"]
+    makers = [path.relative_to(ROOT) for path in sources if "SshFleet(" in path.read_text()]
+    assert makers == [Path("bringup/flow/open.py")]
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -10,7 +10,7 @@ import pytest
 from bringup.core.errors import UsageError
 from bringup.core.outcome import Ended
 from bringup.core.plan import Plan
-from bringup.flow_plan import keep, load, meant
+from bringup.flow.plan import keep, load, meant
 from tests.e2e.conftest import Lab
 
 pytestmark = pytest.mark.xdist_group("lab")

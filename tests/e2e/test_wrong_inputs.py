@@ -10,7 +10,7 @@ import pytest
 
 from bringup.core.errors import TemplateError, UsageError
 from bringup.edge.render import Renderer
-from bringup.flow_open import operator
+from bringup.flow.open import operator
 
 from .conftest import Lab
 

@@ -17,8 +17,8 @@ from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.edge.store import Store
 from bringup.engines import ENGINES
 from bringup.engines.engine import CommandLine
-from bringup.flow_engine import answered, inspect
-from bringup.flow_types import Tools
+from bringup.flow.engine import answered, inspect
+from bringup.flow.types import Tools
 from tests.dynamo.processes import free_ports
 from tests.image.dockerd import Dockerd, dockerd
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from bringup.core.event import Listen, ignore
 from bringup.core.fixes import Choice, Risk
 from bringup.core.outcome import Ended
-from bringup.flow import provision
-from bringup.flow_open import Choice as Meant
-from bringup.flow_open import choose, deployments_for, read_inventory, tools_for
-from bringup.flow_types import Order, Tools
-from bringup.flow_undo import Undone, undo
+from bringup.flow.open import Choice as Meant
+from bringup.flow.open import choose, deployments_for, read_inventory, tools_for
+from bringup.flow.provision import provision
+from bringup.flow.types import Order, Tools
+from bringup.flow.undo import Undone, undo
 
 from .test_provision_fix import Desk
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bringup import flow_image
 from bringup.core.reading import Known
 from bringup.edge.image_file import ImageFolder, read_image
 from bringup.edge.image_store import ImageStore
 from bringup.edge.pip import Index
+from bringup.flow import image as flow_image
 
 from .dockerd import Dockerd
 from .k3 import make_k3

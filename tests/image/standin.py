@@ -23,13 +23,19 @@ from pathlib import Path
 
 CACHE = Path(os.environ.get("BRINGUP_TEST_CACHE", "~/.cache/bringup-tests")).expanduser()
 WHEELS = ("sglang==0.5.18", "ai-dynamo==1.3.0.post1", "ai-dynamo-runtime==1.3.0.post1")
+PIP = "pip==25.0.1"
 LEFT_OUT = re.compile(r"/(site-packages|tests?|idlelib|tkinter|turtledemo|config-[^/]*)(/|$)|pyc")
 NOISE, ZEROS = 48_000_000, 290_000_000
 SOURCE = "sgl-workspace/sglang/python"
 
 
 def wheels() -> dict[str, Path]:
-    """Return the real wheels by name, downloaded once and kept; one process downloads."""
+    """Return the real wheels by name."""
+    return {pin.partition("==")[0]: wheel(pin) for pin in WHEELS}
+
+
+def wheel(pin: str) -> Path:
+    """Return a wheel, downloaded once and kept; one process downloads."""
     folder = CACHE / "wheels"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,7 +44,7 @@ def wheels() -> dict[str, Path]:
         raise AssertionError(why) from None
     with (CACHE / "wheels.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return {pin.partition("==")[0]: _wheel(folder, pin) for pin in WHEELS}
+        return _wheel(folder, pin)
 
 
 def _wheel(folder: Path, pin: str) -> Path:
@@ -81,7 +87,11 @@ def _add_python(tar: tarfile.TarFile) -> None:
     library = prefix / "lib" / version
     for path in sorted(library.rglob("*")):
         name = str(path.relative_to(prefix))
-        if path.is_file() and not LEFT_OUT.search(f"/{name}"):
+        if not path.is_file() or LEFT_OUT.search(f"/{name}"):
+            continue
+        if path.name == "sysconfig.py":
+            _add_text(tar, f"usr/local/{name}", _as_released(path))
+        else:
             tar.add(path.resolve(), f"usr/local/{name}")
     program = Path(sys.executable).resolve()
     tar.add(program, "usr/local/bin/python3")
@@ -90,8 +100,22 @@ def _add_python(tar: tarfile.TarFile) -> None:
         tar.add(needed.resolve(), str(needed).lstrip("/"))
         if "libpython" in needed.name:
             tar.add(needed.resolve(), f"usr/local/lib/{needed.name}")
-    pip = next((library / "ensurepip" / "_bundled").glob("pip-*.whl"))
-    _add_wheel(tar, pip, f"usr/local/lib/{version}/site-packages")
+    _add_wheel(tar, wheel(PIP), f"usr/local/lib/{version}/site-packages")
+    if "posix_local" in sysconfig.get_scheme_names():  # Debian's frozen `site` looks there alone
+        link = tarfile.TarInfo(f"usr/local/lib/{version}/dist-packages")
+        link.type, link.linkname = tarfile.SYMTYPE, "site-packages"
+        tar.addfile(link)
+
+
+DEBIAN = {"prefix_scheme = 'posix_local'": "prefix_scheme = 'posix_prefix'"}
+"""What Debian changed about where packages lie; images of engines have Python as it is released."""
+
+
+def _as_released(path: Path) -> str:
+    text = path.read_text()
+    for debian, released in DEBIAN.items():
+        text = text.replace(debian, released)
+    return text
 
 
 def _libraries(programs: list[Path]) -> set[Path]:

@@ -15,9 +15,9 @@ from bringup.core.host import Host, Login
 from bringup.edge.engine import Engine
 from bringup.edge.local import LocalRemote
 from bringup.edge.registry import Stored
-from bringup.flow_carry import Carrier
-from bringup.flow_image_keep import FRESH_MINUTES, prune, rollback
-from bringup.flow_ship_types import Shipping
+from bringup.flow.carry import Carrier
+from bringup.flow.image_keep import FRESH_MINUTES, prune, rollback
+from bringup.flow.ship_types import Shipping
 from bringup.image.facts import ImageFacts
 from bringup.image.mirror import Manifest
 from bringup.image.route import Cargo

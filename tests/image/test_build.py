@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bringup import flow_image
 from bringup.core.errors import Blocked, CommandFailed, VerifyFailed
 from bringup.core.script import compose, split
 from bringup.core.steps import Observation, State, observed
 from bringup.edge.engine import Builder
 from bringup.edge.pip import Index
+from bringup.flow import image as flow_image
 from bringup.image.context import LABEL
 from bringup.image.gate import GateStatus
 from bringup.image.step import image_step

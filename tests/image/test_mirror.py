@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from bringup import flow_ship
 from bringup.core.errors import CommandFailed
 from bringup.core.event import Event
 from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.core.remote import Traffic
 from bringup.edge import http, registry, skopeo
 from bringup.edge.registry import Registry
-from bringup.flow_load import loaded
-from bringup.flow_ship import Arrived, Shipping
+from bringup.flow import ship as flow_ship
+from bringup.flow.load import loaded
+from bringup.flow.ship import Arrived, Shipping
 from bringup.image.facts import ImageFacts
 from bringup.image.mirror import Layer, Manifest, Means, estimated, kept, mirror, parse_manifest
 from bringup.image.route import Way

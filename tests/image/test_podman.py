@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bringup import flow_image
 from bringup.edge.engine import Builder, Engine
 from bringup.edge.image_store import ImageStore
 from bringup.edge.pip import Index
+from bringup.flow import image as flow_image
 from bringup.image.names import kept_images
 
 from . import standin

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bringup import flow_pull
 from bringup.core.errors import CommandFailed
 from bringup.core.host import Host, Login
 from bringup.core.words import HostPath
 from bringup.edge.engine import Engine
 from bringup.edge.local import LocalRemote
-from bringup.flow_pull import pull
+from bringup.flow import pull as flow_pull
+from bringup.flow.pull import pull
 
 REFERENCE = "team/k3:1"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bringup import flow_image_base
 from bringup.edge.image_file import read_image
+from bringup.flow import image_base as flow_image_base
 from bringup.image.rebase import Meeting
 
 from . import standin

@@ -14,13 +14,16 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from bringup import flow_image, flow_pull, flow_ship, flow_upload
 from bringup.core.errors import Blocked, CommandFailed, Unreachable
 from bringup.core.event import Event
 from bringup.core.words import Secret
 from bringup.edge import cargo_stream, registry
 from bringup.edge.ssh import SshFleet
-from bringup.flow_ship import Arrived, Shipment, Shipping
+from bringup.flow import image as flow_image
+from bringup.flow import pull as flow_pull
+from bringup.flow import ship as flow_ship
+from bringup.flow import upload as flow_upload
+from bringup.flow.ship import Arrived, Shipment, Shipping
 from bringup.image import route
 from bringup.image.route import Way
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bringup import flow_image_check
 from bringup.core.reading import Known, Unknown
 from bringup.core.rules import Finding, Level, Status
 from bringup.edge.image_file import read_image
 from bringup.edge.pip import Index
+from bringup.flow import image_check as flow_image_check
 from bringup.image.pins import nearest, parse_requirement
 
 from .folders import make_folder

@@ -23,7 +23,7 @@ from bringup.lab import fleet
 from bringup.lab.describe import describe, names
 from bringup.lab.hardware import Hardware, address
 from bringup.lab.inventory import DEPLOYMENTS
-from bringup.report_lab import lab_view
+from bringup.report.lab import lab_view
 
 from .conftest import Ssh, is_alive, until
 from .layouts import HERE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bringup.core.facts import Facts
 from bringup.core.reading import Known
 from bringup.core.remote import Trusted
-from bringup.flow import facts_digest
+from bringup.flow.provision import facts_digest
 from bringup.probes.access import HostKey, trusting
 
 

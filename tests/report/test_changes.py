@@ -7,7 +7,7 @@ from io import StringIO
 from rich.console import Console
 
 from bringup.core.changes import Change
-from bringup.report_changes import changes_view, document
+from bringup.report.changes import changes_view, document
 
 DOWN = Change("InfiniBand.devices[mlx5_4].state", "ACTIVE", "DOWN", "port mlx5_4 went down")
 MIG = [Change(f"Gpus.gpus[{i}].mig", "False", "True") for i in range(8)]

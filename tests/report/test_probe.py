@@ -23,9 +23,9 @@ from bringup.core.rules import Finding, Level, Status, Verdict
 from bringup.probes.clock import Clock
 from bringup.probes.gpu import Gpus
 from bringup.probes.hca import InfiniBand
-from bringup.report_junit import junit
-from bringup.report_page import page
-from bringup.report_probe import age, probe_view
+from bringup.report.junit import junit
+from bringup.report.page import page
+from bringup.report.probe import age, probe_view
 
 TOKEN = "hf_abcdefghijklmnopqrstuvwx"
 

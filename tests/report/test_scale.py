@@ -14,13 +14,13 @@ from bringup.core.plan import Plan, plan_steps
 from bringup.core.probed import Probed
 from bringup.core.remote import Traffic
 from bringup.core.steps import Observation, State
-from bringup.report_error import errors_view
-from bringup.report_probe import probe_view
-from bringup.report_provision import ended_document, run_view, summary_view
-from bringup.report_screen import JsonScreen
-from bringup.report_stats import stats_view
-from bringup.report_summary import summary_document
-from bringup.report_summary import summary_view as count_view
+from bringup.report.error import errors_view
+from bringup.report.probe import probe_view
+from bringup.report.provision import ended_document, run_view, summary_view
+from bringup.report.screen import JsonScreen
+from bringup.report.stats import stats_view
+from bringup.report.summary import summary_document
+from bringup.report.summary import summary_view as count_view
 from bringup.steps.file import text_file
 
 SCREEN_LINES = 40

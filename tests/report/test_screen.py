@@ -7,7 +7,7 @@ import io
 import pytest
 
 from bringup.core.event import Event
-from bringup.report_screen import PeopleScreen
+from bringup.report.screen import PeopleScreen
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 

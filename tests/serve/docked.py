@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from bringup.decide import Design
-from bringup.flow import steps_of
-from bringup.flow_open import Choice, read_inventory, tools_for
-from bringup.flow_serve import Wish, know
+from bringup.flow.open import Choice, read_inventory, tools_for
+from bringup.flow.provision import steps_of
+from bringup.flow.serve import Wish, know
 from tests.fleet.yard import FleetHost, Yard
 
 ROOT = Path(__file__).parents[2]

@@ -25,10 +25,10 @@ from bringup.core.facts import Facts
 from bringup.decide import Design, design
 from bringup.edge.render import Renderer
 from bringup.engines.values import values
-from bringup.flow import steps_of
-from bringup.flow_open import Choice, read_inventory
-from bringup.flow_serve import Wish, know
-from bringup.flow_serve_open import serving_tools
+from bringup.flow.open import Choice, read_inventory
+from bringup.flow.provision import steps_of
+from bringup.flow.serve import Wish, know
+from bringup.flow.serve_open import serving_tools
 from tests.dynamo.loopback import WORKER, Loopback
 from tests.dynamo.processes import Program, free_low_port, free_ports, until
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bringup.report_accept import page, trust
-from bringup.report_svg import Axis, number
+from bringup.report.accept import page, trust
+from bringup.report.svg import Axis, number
 from bringup.serve.acceptance import Accepted, beside, document, honesty, thinned
 from bringup.serve.gaps import Asked, Recorded, Token, spread, summarise
 from bringup.serve.load import LOADS, Limits

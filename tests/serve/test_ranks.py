@@ -11,8 +11,8 @@ from bringup.core.facts import Facts
 from bringup.decide import design
 from bringup.edge.render import Renderer
 from bringup.engines.values import values
-from bringup.flow_open import read_inventory
-from bringup.flow_targets import Target, target_of
+from bringup.flow.open import read_inventory
+from bringup.flow.targets import Target, target_of
 from bringup.readiness.worker_ask import asks
 
 ROOT = Path(__file__).parents[2]

@@ -18,9 +18,9 @@ from bringup.core.errors import Blocked
 from bringup.core.event import Event
 from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.edge.store import Store
-from bringup.flow_slurm import Held, Taking, give, take
-from bringup.flow_types import Tools
-from bringup.flow_undo import undo
+from bringup.flow.slurm import Held, Taking, give, take
+from bringup.flow.types import Tools
+from bringup.flow.undo import undo
 from tests.fleet.yard import Yard
 from tests.weights.hands import NoRenderer
 

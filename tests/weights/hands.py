@@ -12,10 +12,10 @@ from pathlib import Path
 from bringup.core.event import Event
 from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.edge.store import Store
-from bringup.flow_types import Tools
-from bringup.flow_weights import Place, SyncPlan, Wish, plan_sync
-from bringup.flow_weights_errand import Terms
-from bringup.flow_weights_run import Copied, copy
+from bringup.flow.types import Tools
+from bringup.flow.weights import Place, SyncPlan, Wish, plan_sync
+from bringup.flow.weights_errand import Terms
+from bringup.flow.weights_run import Copied, copy
 from tests.fleet.yard import FleetHost, Yard
 
 PATH = "/srv/models/K3"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bringup.core.errors import CommandFailed, Unreachable
-from bringup.flow_weights_errand import Terms
-from bringup.flow_weights_market import NoSource
+from bringup.flow.weights_errand import Terms
+from bringup.flow.weights_market import NoSource
 from tests.fleet.fixtures import MakeFleet
 from tests.fleet.yard import FleetHost, Yard
 

@@ -12,7 +12,7 @@ from bringup.core.reading import Absent, Unknown
 from bringup.core.rules import judge
 from bringup.core.script import Section
 from bringup.edge.local import LocalRemote
-from bringup.flow_weights import Place, look
+from bringup.flow.weights import Place, look
 from bringup.probes.model import ModelFolder
 from bringup.rules import CHECKS
 from bringup.weights.compare import difference, faults_of, total_fault, wanted

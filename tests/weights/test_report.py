@@ -7,7 +7,7 @@ import io
 from rich.console import Console, RenderableType
 
 from bringup.core.event import Event
-from bringup.report_weights import BOARD, Line, board_view, copied_view
+from bringup.report.weights import BOARD, Line, board_view, copied_view
 
 
 def text(view: RenderableType) -> str:

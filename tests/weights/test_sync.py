@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bringup.flow_weights import Place, Wish, plan_sync
-from bringup.flow_weights_errand import Terms
+from bringup.flow.weights import Place, Wish, plan_sync
+from bringup.flow.weights_errand import Terms
 from tests.fleet.fixtures import MakeFleet
 from tests.fleet.yard import Yard
 

@@ -1,0 +1,1 @@
+"""Everything that acts in order: gather, plan, apply, and the flows of images, bundles, serving."""

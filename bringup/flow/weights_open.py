@@ -1,0 +1,132 @@
+"""Find what a weights verb speaks of: the source, the hosts and folders that are to hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from ..core.errors import UsageError
+from ..core.host import Inventory
+from ..edge.actions import ScriptedRemote
+from ..edge.local import LocalRemote
+from .bundle_open import HERE, deployment_of, hosts_at, spot
+from .types import Tools
+from .weights import Place, Wish
+from .weights_errand import Terms
+from .weights_sums import read_sums
+
+
+def places(words: Iterable[str], known: Inventory, tools: Tools) -> tuple[Place, ...]:
+    """Return every folder that HOSTS:PATH words name, host patterns unfolded."""
+    return tuple(place for word in words for place in _places(word, known, tools))
+
+
+def _places(word: str, known: Inventory, tools: Tools) -> Iterator[Place]:
+    where = spot(word)
+    if not where.hosts:
+        yield Place(HERE, str(Path(where.path).absolute()), LocalRemote(HERE))
+        return
+    for host in hosts_at(known, where.hosts):
+        path = where.path.rstrip("/") or "/"
+        # every remote of a fleet is a scripted one; the narrow protocol has no streams
+        yield Place(host, path, cast("ScriptedRemote", tools.fleet.remote(host.name)))
+
+
+def targets_of(
+    to: tuple[str, ...],
+    deployment: str,
+    hosts: tuple[str, ...],
+    known: Inventory,
+    tools: Tools,
+    *,
+    draft: bool = False,
+) -> tuple[Place, ...]:
+    """Return where weights are to be: the words of --to, or the hosts of a deployment.
+
+    Raises UsageError where neither says it.
+    """
+    if to:
+        return places(to, known, tools)
+    served = deployment_of(known, deployment)
+    if served is None:
+        raise UsageError(
+            "cannot tell where the weights are to go",
+            remedy="add --to 'b300-[05-08]:/raid/models/NAME', or --deployment NAME",
+        )
+    names = dict.fromkeys(name for role in served.roles for name in role.hosts)
+    chosen = [h.name for pattern in hosts for h in hosts_at(known, pattern)] or list(names)
+    if strange := [name for name in chosen if name not in names]:
+        raise UsageError(f"cannot copy to {strange[0]}: it has no role in {served.name}")
+    path = served.model.draft_path if draft else served.model.path
+    if not path:
+        raise UsageError(f"cannot copy a draft model: {served.name} names none (model.draft_path)")
+    return places((f"{name}:{path}" for name in chosen), known, tools)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the operator said, word by word: see `verbs.weights`."""
+
+    source: str = ""
+    mounted: str = ""
+    to: tuple[str, ...] = ()
+    deployment: str = ""
+    hosts: tuple[str, ...] = ()
+    hashes: bool = False
+    sums: str = ""
+    limit_mb_s: float = 0.0
+    streams: int = 4
+    at_once: int = 16
+    way: str = "direct"
+    port: int = 0
+    draft: bool = False
+    every: bool = False
+    replace: bool = False
+
+
+def wish_of(asked: Asked, known: Inventory, tools: Tools) -> Wish:
+    """Return what is wanted, in terms of hosts. Raises UsageError for words that make no sense."""
+    _refuse(asked)
+    name, draft = asked.deployment, asked.draft
+    targets = targets_of(asked.to, name, asked.hosts, known, tools, draft=draft)
+    peers = targets_of((), name, (), known, tools, draft=draft) if name and not asked.to else ()
+    source = _source(asked.source, known, tools)
+    return Wish(
+        targets, source, () if source else peers, source is not None and source.host is HERE,
+        asked.mounted.rstrip("/"), asked.every, asked.replace, asked.hashes or bool(asked.sums),
+        read_sums(asked.sums) if asked.sums else {},
+        Terms(asked.streams, round(asked.limit_mb_s * 1e6), asked.port, asked.way == "through"),
+        asked.at_once,
+    )  # fmt: skip
+
+
+def _refuse(asked: Asked) -> None:
+    if asked.way not in ("direct", "through"):
+        raise UsageError(f"cannot copy by way {asked.way!r}", remedy="ways are direct, through")
+    if asked.source and asked.mounted:
+        raise UsageError("cannot copy from two places", remedy="say --from or --mounted")
+    if asked.mounted and not asked.mounted.startswith("/"):
+        raise UsageError(
+            f"cannot use --mounted {asked.mounted!r}: the path on the hosts has to be absolute",
+            remedy="write it as --mounted /mnt/nas/models/NAME",
+        )
+    for name, value, least, most in (
+        ("--streams", asked.streams, 1, 8), ("--at-once", asked.at_once, 1, 64),
+        ("--limit-mb-s", asked.limit_mb_s, 0, 1e6), ("--port", asked.port, 0, 65535),
+    ):  # fmt: skip
+        if not least <= value <= most:
+            raise UsageError(f"cannot take {name} {value:g}: it goes from {least:g} to {most:g}")
+
+
+def _source(word: str, known: Inventory, tools: Tools) -> Place | None:
+    if not word:
+        return None
+    found = places((word,), known, tools)
+    if len(found) == 1:
+        return found[0]
+    raise UsageError(
+        f"cannot copy from several hosts: {word!r} names {len(found)}",
+        remedy="name one; hosts that have all hand it on by themselves",
+    )

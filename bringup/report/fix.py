@@ -1,0 +1,75 @@
+"""How fixes read: what was done or would be, then what is left to a person, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ..core.fixes import Fix
+from ..core.outcome import Ended
+from ..core.receipt import Outcome, Receipt
+from ..core.rules import Finding
+from .findings import receipt_view
+
+
+def fixes_view(ended: Iterable[Ended], *, check: bool) -> RenderableType:
+    """Return the fixes of every host; nothing where none were asked for."""
+    rows = [row for one in ended if one.fixes for row in _host(one, check=check)]
+    return Group(Text("\nfixes", "bold underline"), *rows) if rows else Group()
+
+
+def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
+    yield Text(f" {ended.host}", "bold")
+    for round_ in ended.rounds:
+        if round_.receipt is not None:
+            yield receipt_view(_told(round_.receipt))
+            yield Text(f"  receipt      {round_.record}", "dim")
+    for finding in ended.lifted:
+        away = ", ".join(f"{knob} {value}" for knob, value in finding.decide.items())
+        line = Text(f"  ↑  {finding.id}  ", "green").append(lifted_words(finding))
+        yield line.append(f"  (no more: {away})", "dim")
+    for fix in ended.fixes:
+        if fix.is_taken and (check or not ended.rounds):
+            yield _line("+" if check else "=", fix, fix.cost)
+    left = [fix for fix in ended.fixes if not fix.is_taken]
+    if left:
+        yield Text(f"  left to you on {ended.host}, in this order:", "yellow")
+    for number, fix in enumerate(left, 1):
+        yield _line(f"{number}.", fix, fix.withheld)
+        for command in fix.commands:
+            yield Text(f"       {command}", no_wrap=True, overflow="ignore")
+
+
+def _told(receipt: Receipt) -> Receipt:
+    """Leave out what was so before, and what a failure put off to the next round."""
+    told = (Outcome.CHANGED, Outcome.FAILED)
+    return replace(receipt, steps=tuple(done for done in receipt.steps if done.outcome in told))
+
+
+def _line(mark: str, fix: Fix, note: str) -> RenderableType:
+    title = fix.title or fix.finding.title
+    line = Text(f"  {mark:<3}{fix.finding.id}  {title}")
+    return line.append(f"  ({note})" if note else "", "dim")
+
+
+def lifted_words(finding: Finding) -> str:
+    """Return how it is told that a fallback is no longer needed."""
+    return finding.lifted or f"no longer needed: {finding.title}"
+
+
+def fix_document(fix: Fix) -> dict[str, Any]:
+    """Return one fix as plain data."""
+    return {
+        "finding": fix.finding.id,
+        "title": fix.title or fix.finding.title,
+        "risk": fix.risk.words,
+        "cost": fix.cost or None,
+        "taken": fix.is_taken,
+        "withheld": fix.withheld or None,
+        "steps": [step.id for step in fix.steps],
+        "commands": list(fix.commands),
+    }
