@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -112,13 +113,14 @@ def test_a_file_that_may_not_be_read_is_left_to_its_own_look(tmp_path: Path) -> 
 
 
 @pytest.mark.root
-def test_below_a_folder_that_may_not_be_searched_nothing_is_absent(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    (tmp_path / "closed").mkdir(mode=0o700)
-    step = text_file("/closed/x", "x")
-    script = compose([step.ask], nonce="n", root=str(tmp_path))
-    done = subprocess.run(
-        ["setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", script],
-        capture_output=True, text=True, check=True, cwd="/",
-    )  # fmt: skip
+def test_below_a_folder_that_may_not_be_searched_nothing_is_absent() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own may not be searched by others
+        Path(folder).chmod(0o755)
+        (Path(folder) / "closed").mkdir(mode=0o700)
+        step = text_file("/closed/x", "x")
+        script = compose([step.ask], nonce="n", root=folder)
+        done = subprocess.run(
+            ["setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", script],
+            capture_output=True, text=True, check=True, cwd="/",
+        )  # fmt: skip
     assert split(done.stdout, nonce="n")[step.id].trouble == "permission denied"
