@@ -18,7 +18,8 @@ from tests.dynamo.processes import until
 from .conftest import MakePractice
 from .practice import NAME, Practice, _runs
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+# All hosts here are this machine, which has one lock: no two of these tests may change it at once.
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("serve-rolling")]
 
 QUICK = ("--every", "0.3")
 
