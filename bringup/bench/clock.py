@@ -49,3 +49,23 @@ def left(todo: Iterable[Step], known: Mapping[Step, float], spent: float = 0.0) 
         return None
     first, *rest = [one or 0.0 for one in each] or [0.0]
     return max(0.0, first - spent) + sum(rest)
+
+
+def said(step: float | None, rest: float | None, spent: float) -> str:
+    """Return what to say of the time that is left, in words.
+
+    A step that takes longer than it should (`step`, in seconds) is told as that: how long it
+    will take yet, nobody knows.
+    """
+    if rest is None or step is None:
+        return "time left not known yet"
+    if spent > step:
+        more = f", then {span(rest)} for the rest" if rest else ""
+        return f"longer than the {span(step)} expected{more}"
+    return f"{span(rest)} left in all"
+
+
+def span(seconds: float) -> str:
+    """Return seconds as people say them."""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"

@@ -137,8 +137,8 @@ class Attempt:
         def tell(spent: float) -> None:
             share = min(spent / expected, 1.0) if expected else None
             rest = clock.left(todo, self.past, spent)
-            left = "time left not known yet" if rest is None else f"{_span(rest)} left in all"
-            text = f"{SHORT[self.topology]} {name}: {_span(spent)}, {left}"
+            left = clock.said(expected, rest, spent)
+            text = f"{SHORT[self.topology]} {name}: {clock.span(spent)}, {left}"
             self.tools.listen(Event(self.task.host.name, "bench", text, share))
 
         with ticking(tell):
@@ -154,8 +154,3 @@ def _without_result(row: Row, error: ToolError) -> Row:
 def _last(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return lines[-1][:300] if lines else ""
-
-
-def _span(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"

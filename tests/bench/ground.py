@@ -98,6 +98,8 @@ class Ground:
     yard: Yard
     host: FleetHost
     image: str
+    begun: Program | None = None
+    """What a test started and let run; it ends with the test, also where that fails."""
 
     @property
     def inventory(self) -> Path:
@@ -167,7 +169,16 @@ class Ground:
         log = self.folder / "begun.out"
         log.unlink(missing_ok=True)
         env = dict(os.environ)
-        return Program.start("bench", self.words(*more), env=env, cwd=ROOT, log_file=log)
+        self.begun = Program.start("bench", self.words(*more), env=env, cwd=ROOT, log_file=log)
+        return self.begun
+
+    def waits_for(self, program: Program, topology: str) -> None:
+        """Wait until the run has started a topology and looks at how its start goes.
+
+        The line comes with each look and its figures differ: on a busy machine the first one
+        is not at 0 s.
+        """
+        program.says(f"  {topology} start: ", seconds=300)
 
     def interrupt(self, program: Program) -> int:
         """Press Ctrl-C; return the exit code."""
@@ -181,6 +192,8 @@ class Ground:
 
     def clear(self) -> None:
         """Leave nothing of an earlier test."""
+        if self.begun:
+            self.begun.kill()
         text = """
             docker ps -aq | xargs -r docker rm -f
             rm -rf /model /opt/bringup; mkdir -p /model

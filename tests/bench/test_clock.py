@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bringup.bench.clock import Step, left, of_row, steps
+from bringup.bench.clock import Step, left, of_row, said, steps
 from bringup.bench.table import MEASURED, Row
 from bringup.engines.topology_load import Topology
 
@@ -30,3 +30,19 @@ def test_without_any_earlier_run_nobody_knows() -> None:
 @pytest.mark.parametrize(("start_s", "known"), [(9.0, {(TENSOR, "start"): 9.0}), (None, {})])
 def test_only_a_start_that_came_up_tells(start_s: float | None, known: dict[Step, float]) -> None:
     assert of_row(Row(TENSOR, MEASURED, start_s)) == known
+
+
+@pytest.mark.parametrize(
+    ("step", "rest", "spent", "text"),
+    [
+        (90, 130, 50, "2 min 10 s left in all"),
+        (90, 40, 100, "longer than the 90 s expected, then 40 s for the rest"),
+        (90, 0, 250, "longer than the 90 s expected"),
+        (None, None, 5, "time left not known yet"),
+        (90, None, 5, "time left not known yet"),
+    ],
+)
+def test_a_step_that_overruns_is_told_as_that_and_never_as_no_time_left(
+    step: float | None, rest: float | None, spent: float, text: str
+) -> None:
+    assert said(step, rest, spent) == text

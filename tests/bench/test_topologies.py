@@ -83,8 +83,7 @@ def test_check_mode_shows_the_plan_and_starts_nothing(host: Ground) -> None:
 def test_a_run_that_is_broken_off_keeps_its_rows_and_the_next_goes_on(host: Ground) -> None:
     host.behave(tp={"load_s": 600})
     begun = host.begin(*TWO)
-    loads = "h1/serve  engine  loads".replace("h1", host.host.name)
-    until(lambda: begun.log.count(loads) == 2, "the second topology loads", seconds=120)
+    host.waits_for(begun, "tp")
     assert host.interrupt(begun) == 130, begun.log
     assert host.names() == []
     (file,) = host.folder.glob("state/bench/toy/*.json")
@@ -100,7 +99,7 @@ def test_a_run_that_is_broken_off_keeps_its_rows_and_the_next_goes_on(host: Grou
 def test_what_a_killed_run_left_is_stopped_by_the_next(host: Ground) -> None:
     host.behave(dp={"load_s": 600})
     begun = host.begin()
-    until(lambda: "dp start: 0 s" in begun.log, "the first topology starts", seconds=120)
+    host.waits_for(begun, "dp")
     begun.kill()
     assert host.names() == [f"{NAME}-bench-dp-serve"]
     host.behave()
@@ -192,7 +191,7 @@ def test_a_deployment_of_ours_on_the_gpus_is_named_with_how_to_stop_it(host: Gro
 def test_a_host_that_is_cut_off_keeps_the_rows_before(host: Ground) -> None:
     host.behave(tp={"load_s": 600})
     begun = host.begin(*TWO)
-    until(lambda: "tp start: 0 s" in begun.log, "the second topology starts", seconds=120)
+    host.waits_for(begun, "tp")
     host.host.cut()
     try:
         code = begun.child.wait(300)
