@@ -10,10 +10,11 @@ from ..core.reading import Known, Reading, Unknown
 from ..core.script import Ask, compose, seconds_for, split
 from ..core.steps import Run as Action
 from ..core.words import HostPath, Word, command, quote
+from ..edge.image_store import ImageStore
 from ..edge.pool import each
 from ..readiness.stages import Worker
 from ..readiness.worker_ask import asks, parse_run, run_name
-from ..serve.standing import Standing
+from ..serve.standing import Standing, compared
 from .targets import Target, as_written, head_ask, head_name
 from .types import Tools
 
@@ -40,7 +41,14 @@ def status(tools: Tools, target: Target) -> tuple[Standing, ...]:
         why = outcome.error.message if isinstance(outcome.error, ToolError) else ""
         lost = [Standing(w, Unknown(why)) for w in target.on(outcome.item)] if why else []
         found |= {one.worker.key: one for one in (outcome.value or lost)}
-    return tuple(found[worker.key] for worker in target.workers if worker.key in found)
+    every = [found[worker.key] for worker in target.workers if worker.key in found]
+    return compared(every, _builds(tools, target))
+
+
+def _builds(tools: Tools, target: Target) -> tuple[str, ...]:
+    """Return the contexts that builds of the deployment's image had, the newest first."""
+    records = ImageStore(tools.store.folder).records(target.deployment.image.name)
+    return tuple(dict.fromkeys(record.context for record in records))
 
 
 def logs(

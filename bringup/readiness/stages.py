@@ -80,10 +80,22 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """IDs by one engine: the image a container was made from, and what its name stands for now."""
+
+    made_from: str
+    stands_for: str
+
+
+NOT_LOOKED = Unknown("not looked at")
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """A container or process as it stands. `status`: running, restarting, exited, dead, gone.
 
-    `age_s` counts from its latest start. `config` is "" for what bringup did not start.
+    `age_s` counts from its latest start. `config` is "" for what bringup did not start. `context`
+    is the label of the image it was made from, "" where bringup did not build that.
     """
 
     status: str
@@ -94,13 +106,12 @@ class Run:
     age_s: float | None = None
     config: str = ""
     error: str = ""
+    held: Reading[Held] = NOT_LOOKED
+    context: str = ""
 
     @property
     def is_up(self) -> bool:
         return self.status == "running"
-
-
-NOT_LOOKED = Unknown("not looked at")
 
 
 @dataclass(frozen=True, slots=True)

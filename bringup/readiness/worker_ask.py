@@ -17,6 +17,7 @@ from ..core.reading import Known, Reading, Unknown
 from ..core.script import Ask, Section
 from ..core.words import HostPath, command, quote
 from .stages import Run, Worker
+from .worker_image import HELD, parse_held
 
 LOG_BYTES = 600_000
 """Most of a log that travels at a time: under a section's cap, over a traceback of every rank."""
@@ -44,12 +45,28 @@ def _name(kind: str, worker: Worker) -> str:
     return f"{kind}:{worker.name}"
 
 
-_CONTAINER = r"""
+# One inspection tells all: state; restarts and configuration; image by ID and by name; its build.
+_INSPECT = rf"""
+{HELD}
+said=$("$1" inspect --format '{{{{json .State}}}}
+{{{{.RestartCount}}}} {{{{index .Config.Labels "bringup.config"}}}}
+{{{{.Image}}}} {{{{.Config.Image}}}}
+{{{{index .Config.Labels "bringup.context"}}}}' "$2") || exit 70
+line() {{ printf '%s\n' "$said" | sed -n "$1p"; }}
+images=$(line 3)
+tell_images() {{
+  echo "held $(held "$1" "${{images%% *}}" "${{images#* }}")"
+  echo "context $(line 4)"
+}}
+"""
+
+_CONTAINER = rf"""
 id=$("$1" ps --all --quiet --filter "name=^$2\$") || exit 70
-[ -n "$id" ] || { echo gone; exit 0; }
-"$1" inspect --format '{{json .State}}' "$2" || exit 70
-"$1" inspect --format '{{.RestartCount}} {{index .Config.Labels "bringup.config"}}' "$2"
+[ -n "$id" ] || {{ echo gone; exit 0; }}
+{_INSPECT}
+line 1,2
 date -u +%s
+tell_images "$1"
 """
 
 _PROCESS = r"""
@@ -73,7 +90,7 @@ cat /proc/uptime
 
 
 # Where a unit's script has no container (yet), the unit tells how it is.
-_UNIT_AROUND = r"""
+_UNIT_AROUND = rf"""
 id=$("$1" ps --all --quiet --filter "name=^$2\$") || exit 70
 if [ -z "$id" ]; then
   systemctl show --property=LoadState,ActiveState,SubState,Result,NRestarts \
@@ -81,11 +98,13 @@ if [ -z "$id" ]; then
   cat /proc/uptime
   exit 0
 fi
-"$1" inspect --format '{{json .State}}' "$2" || exit 70
+{_INSPECT}
 restarts=$(systemctl show --property=NRestarts --value "$3")
-config=$("$1" inspect --format '{{index .Config.Labels "bringup.config"}}' "$2")
-echo "${restarts:-0} $config"
+config=$(line 2)
+line 1
+echo "${{restarts:-0}} ${{config#* }}"
 date -u +%s
+tell_images "$1"
 """
 
 
@@ -175,6 +194,7 @@ def _container(lines: list[str]) -> Run:
     count, _, config = lines[1].partition(" ")
     started = str(state["StartedAt"])
     up = state["Status"] == "running"
+    told = dict(line.partition(" ")[::2] for line in lines[3:])
     born = _epoch(started)
     return Run(
         status=str(state["Status"]),
@@ -183,9 +203,16 @@ def _container(lines: list[str]) -> Run:
         count=int(count or 0),
         started=started,
         age_s=None if born is None or not up else max(0.0, float(lines[2]) - born),
-        config=config.strip().removeprefix("<no value>"),
+        config=_label(config),
         error=str(state.get("Error") or ""),
+        held=parse_held(told.get("held")),
+        context=_label(told.get("context", "")),
     )
+
+
+def _label(text: str) -> str:
+    """Return a label's value; engines differ in what they print for one that is not there."""
+    return text.strip().removeprefix("<no value>")
 
 
 def _epoch(text: str) -> float | None:

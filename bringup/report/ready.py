@@ -17,6 +17,7 @@ from ..readiness.doing import doing
 from ..readiness.stages import WAITS, Chat, Stage
 from ..readiness.verdict import Over, Ready, Verdict, Waiting
 from ..readiness.watch import State, Watched
+from ..readiness.worker_image import drift
 from .diagnose import diagnosis_view, match_document, unknown_view
 from .probe import finding_view
 
@@ -85,9 +86,8 @@ def _ready(state: State, proof: str, seconds: float) -> RenderableType:
         grid.add_row("answer", Text(_answer(state.chat)))
     grid.add_row("proof", Text(proof))
     for _, watched in sorted(state.workers.items()):
-        if _drifted(watched):
-            text = f"{watched.worker.key} runs with other settings than its script has"
-            grid.add_row(Text("but", "yellow"), Text(text))
+        for text in _drift(watched):
+            grid.add_row(Text("but", "yellow"), Text(f"{watched.worker.key} {text}"))
     return Padding(grid, (0, 0, 0, 2))
 
 
@@ -96,9 +96,8 @@ def _answer(chat: Chat) -> str:
     return f"{chat.tokens} tokens in {chat.seconds:.2f} s{first}"
 
 
-def _drifted(watched: Watched) -> bool:
-    run = watched.run
-    return bool(run and run.is_up and run.config and run.config != watched.worker.config)
+def _drift(watched: Watched) -> tuple[str, ...]:
+    return () if watched.run is None else drift(watched.worker, watched.run)
 
 
 def _over(
@@ -164,7 +163,7 @@ def _worker_document(state: State, watched: Watched) -> dict[str, Any]:
         "status": run.status if run else None,
         "exit": run.exit if run else None,
         "restarts": watched.restarts,
-        "drifted": _drifted(watched),
+        "drifted": bool(_drift(watched)),
         "phase": watched.progress.phase.name.lower(),
         "done": watched.progress.done,
         "total": watched.progress.total,

@@ -98,7 +98,7 @@ def status_view(standings: Iterable[Standing]) -> RenderableType:
             Text(worker.role),
             Text(one.word, COLOURS.get(one.word, "red")),
             Text("" if age is None else span(age), "dim"),
-            Text(why or worker.name, "dim"),
+            Text(why or "; ".join((worker.name, *one.drift)), "dim"),
         )
     return table
 
@@ -124,6 +124,8 @@ def _standing(one: Standing) -> dict[str, Any]:
         "age_s": run.age_s if run else None,
         "config": run.config if run else None,
         "wanted": one.worker.config,
+        "image": run.held.value.made_from if run and isinstance(run.held, Known) else None,
+        "drift": list(one.drift),
     }
 
 

@@ -14,8 +14,9 @@ from ..core.rules import Finding, Level, Status
 from ..core.steps import Observation, State, Step
 from ..engines.spec import Spec
 from ..readiness.stages import Worker
+from ..readiness.worker_image import short
 from .drift import differences
-from .steps import is_drifted, is_foreign, step_id
+from .steps import is_drifted, is_foreign, moved_image, step_id
 
 SOURCE = "docs/serve.md#what-is-checked-before-a-start"
 
@@ -97,16 +98,27 @@ def foreign(worker: Worker, found: Observation) -> Finding:
 
 def drifted(worker: Worker, spec: Spec, found: Observation) -> Finding:
     """Return the refusal to replace a worker that runs with other settings, with what differs."""
-    config = found.found.partition(" ")[2]
+    config = found.found.split()[1]
+    other = config != worker.config
+    said = (f"runs as {config[:19]}, its script has {worker.config[:19]}",) if other else ()
+    what = "with other settings" if other else "an image that its name has left"
     return Finding(
-        "serve-drifted", f"{worker.name} runs with other settings", Status.FAIL, Level.BLOCK,
-        worker.host,
-        (f"runs as {config[:19]}, its script has {worker.config[:19]}",
-         *differences(spec, found.detail)),
+        "serve-drifted", f"{worker.name} runs {what}", Status.FAIL, Level.BLOCK, worker.host,
+        (*said, *_images(spec, found), *differences(spec, found.detail)),
         "a worker that serves is not stopped unless somebody says so",
         "bringup serve.start --recreate (or serve.restart, one worker after the other)",
         SOURCE,
     )  # fmt: skip
+
+
+def _images(spec: Spec, found: Observation) -> tuple[str, ...]:
+    held = moved_image(found)
+    if held is None:
+        return ()
+    return (
+        f"- image {short(held.made_from)}",
+        f"+ image {short(held.stands_for)}, for which {spec.image} stands by now",
+    )
 
 
 def scripts(host: str, steps: Iterable[Step], seen: Mapping[str, Observation]) -> Iterator[Finding]:

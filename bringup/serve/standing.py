@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ..core.errors import Exit
 from ..core.reading import Known, Reading
 from ..readiness.stages import Run, Worker
+from ..readiness.worker_image import apart, drift
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,13 @@ class Standing:
 
     worker: Worker
     run: Reading[Run]
+    behind: str = ""  # that other hosts run another build of its image, in words
+
+    @property
+    def drift(self) -> tuple[str, ...]:
+        """How it differs from what its script would start, in words."""
+        own = drift(self.worker, self.run.value) if isinstance(self.run, Known) else ()
+        return (*own, *filter(None, (self.behind,)))
 
     @property
     def word(self) -> str:
@@ -27,7 +36,15 @@ class Standing:
             return "not there" if run.status == "gone" else f"{run.status}{code}"
         if not run.config and self.worker.contained:
             return "foreign"
-        return "runs" if run.config in ("", self.worker.config) else "drifted"
+        return "drifted" if self.drift else "runs"
+
+
+def compared(standings: Iterable[Standing], builds: Sequence[str]) -> tuple[Standing, ...]:
+    """Return workers with what tells them from those of other hosts; `builds`: newest first."""
+    every = tuple(standings)
+    runs = [(one.worker, one.run.value) for one in every if isinstance(one.run, Known)]
+    behind = apart(runs, builds)
+    return tuple(replace(one, behind=behind.get(one.worker.key, "")) for one in every)
 
 
 def code_of(standings: tuple[Standing, ...]) -> Exit:

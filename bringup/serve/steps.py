@@ -1,14 +1,16 @@
 """Steps that start and stop a worker: what runs there now, and what its written script then does.
 
 The state of a worker is ``STATUS CONFIG``: how its container or process stands, and the digest of
-the configuration that it was started with (``foreign`` where bringup did not start it).
+the configuration that it was started with (``foreign`` where bringup did not start it). ``image ID
+ID`` follows where it was made from another image than its image's name stands for now.
 """
 
 from __future__ import annotations
 
 from ..core.steps import Observation, Run, State, Step
 from ..core.words import HostPath, Word, command, quote
-from ..readiness.stages import Worker
+from ..readiness.stages import Held, Worker
+from ..readiness.worker_image import HELD, is_pinned
 from . import units
 
 START_S = 180
@@ -20,14 +22,28 @@ PULL_S = 900
 GONE = "gone"
 FOREIGN = "foreign"
 
-_CONTAINER = r"""
+# Where the image's name stands for another image by now, the state tells both.
+_CONTAINER = rf"""
+{HELD}
 id=$("$1" ps --all --quiet --filter "name=^$2\$") || exit 70
-[ -n "$id" ] || { echo gone; exit 0; }
-said=$("$1" inspect --format '{{.State.Status}} {{index .Config.Labels "bringup.config"}}' "$2") ||
-  exit 70
-case $said in *' ' | *'<no value>' | *' ') said="${said%% *} foreign" ;; esac
+[ -n "$id" ] || {{ echo gone; exit 0; }}
+form='{{{{.State.Status}}}} {{{{index .Config.Labels "bringup.config"}}}}
+{{{{.Image}}}} {{{{.Config.Image}}}}
+{{{{json .Config}}}}'
+told=$("$1" inspect --format "$form" "$2") || exit 70
+line() {{ printf '%s\n' "$told" | sed -n "$1p"; }}
+said=$(line 1)
+case $said in *' ' | *'<no value>' | *' ') said="${{said%% *}} foreign" ;; esac
+case $3$said in
+tagged*" foreign") ;;
+tagged*)
+  images=$(line 2)
+  both=$(held "$1" "${{images%% *}}" "${{images#* }}")
+  [ "${{both% *}}" = "${{both#* }}" ] || said="$said image $both"
+  ;;
+esac
 printf '%s\n' "$said"
-"$1" inspect --format '{{json .Config}}' "$2"
+line 3
 """
 
 _PROCESS = r"""
@@ -56,7 +72,8 @@ tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null
 def observe_text(worker: Worker) -> str:
     """Return the sh text that prints a worker's state, then what it runs."""
     if worker.contained:
-        return f"set -- {command((worker.engine, worker.name))}\n{_CONTAINER}"
+        names = "pinned" if is_pinned(worker) else "tagged"
+        return f"set -- {command((worker.engine, worker.name, names))}\n{_CONTAINER}"
     if worker.unit:
         return f"set -- {quote(worker.unit)}\n{_UNIT}"
     return f"set -- {quote(HostPath(worker.state_file))}\n{_PROCESS}"
@@ -112,6 +129,12 @@ def is_drifted(seen: Observation) -> bool:
     """Whether a worker runs, ours, with another configuration."""
     status, _, config = seen.found.partition(" ")
     return seen.state is State.CHANGE and status == "running" and config != FOREIGN
+
+
+def moved_image(seen: Observation) -> Held | None:
+    """Return the image that a worker runs and the one it would start, where they differ."""
+    words = seen.found.split()
+    return Held(words[3], words[4]) if len(words) == 5 and words[2] == "image" else None
 
 
 def is_foreign(seen: Observation) -> bool:

@@ -177,7 +177,7 @@ def serve_status(
     """Tell how every worker of a deployment stands: runs, drifted, ended, foreign, not there.
 
     Exit codes: 0 all run as written, 1 some do not run, 3 some could not be looked at, 5 some run
-    with other settings.
+    with other settings, or an image that its tag has left.
     """
     from ..flow.serve_open import serving_tools
     from ..flow.status import status

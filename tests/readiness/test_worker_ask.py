@@ -14,6 +14,7 @@ from bringup.core.reading import Known, Unknown
 from bringup.core.script import Section, compose, split
 from bringup.readiness.stages import Run, Worker
 from bringup.readiness.worker_ask import asks, log_name, parse_log, parse_run
+from bringup.readiness.worker_image import apart, drift
 
 BOX = Worker("h1", "decode", Mode.DECODE, "k3-decode", "/s.sh", "sha256:c")
 PROCESS = replace(BOX, contained=False)
@@ -113,3 +114,45 @@ def test_a_log_file_is_read_on_and_read_anew_when_it_was_started_anew(tmp_path: 
     assert read(worker, cursor)[0] == ("three",)
     file.write_text("new\n")
     assert read(worker, cursor)[0] == ("new",)
+
+
+IDS = ("sha256:" + "a" * 64, "sha256:" + "b" * 64)
+MOVED = "runs image aaaaaaaaaaaa, k3:1 stands for bbbbbbbbbbbb by now"
+
+
+@pytest.mark.parametrize(
+    ("line", "image", "told"),
+    [
+        (f"held {IDS[0]} {IDS[1]}", "k3:1", (MOVED,)),
+        (f"held {IDS[0]} {IDS[0]}", "k3:1", ()),
+        ("held ", "k3:1", ()),
+        (f"held {IDS[0]} {IDS[1]}", "sha256:cc", ()),
+    ],
+    ids=["moved", "same", "cannot be told", "pinned"],
+)  # fmt: skip
+def test_only_a_tag_that_surely_moved_is_drift(
+    line: str, image: str, told: tuple[str, ...]
+) -> None:
+    worker = replace(BOX, image=image)
+    found = parse_run(worker, section(state(), "0 sha256:c", "1788249610", line, "context "))
+    assert isinstance(found, Known)
+    assert drift(worker, found.value) == told
+
+
+def test_workers_of_an_older_build_are_behind_and_those_of_the_newest_are_not() -> None:
+    old, new = (replace(BOX, host=host, image="k3:1") for host in ("h1", "h2"))
+    runs = [
+        (old, Run("running", config="c", context="sha256:" + "1" * 64)),
+        (new, Run("running", config="c", context="sha256:" + "2" * 64)),
+    ]
+    told = apart(runs, ["sha256:" + "2" * 64, "sha256:" + "1" * 64])
+    assert told == {"h1/decode": "runs build 111111111111, h2/decode a newer one, 222222222222"}
+
+
+def test_images_that_bringup_did_not_build_are_not_compared_between_hosts() -> None:
+    other = replace(BOX, host="h2", image="k3:1")
+    runs = [
+        (replace(BOX, image="k3:1"), Run("running", config="c")),
+        (other, Run("running", config="c", context="sha256:2")),
+    ]
+    assert apart(runs, []) == {}

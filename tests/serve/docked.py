@@ -83,6 +83,7 @@ class Docked:
     knobs: dict[str, Any] = field(default_factory=dict)
     services: dict[str, Any] = field(default_factory=dict)
     in_container: bool = True
+    is_pinned: bool = True  # whether the deployment names its image by digest
 
     @property
     def inventory(self) -> Path:
@@ -102,8 +103,9 @@ class Docked:
         self.write_scripts()
 
     def _deployment(self) -> dict[str, Any]:
-        image = {"name": "standin", "reference": TAG, "digest": self.image,
-                 "engine_version": "0.5.18", "dynamo_version": "1.3.0.post1"}  # fmt: skip
+        image = {"name": "standin", "reference": TAG, "engine_version": "0.5.18",
+                 "dynamo_version": "1.3.0.post1"}  # fmt: skip
+        image |= {"digest": self.image} if self.is_pinned else {}
         return {
             "engine": "dynamo.sglang",
             "model": {"served_name": NAME, "path": "/model"},

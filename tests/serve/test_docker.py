@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from tests.dynamo.processes import until
 from tests.fleet.yard import FleetHost, Yard
 
-from .docked import NAME, ROOT, Docked, docked
+from .docked import NAME, ROOT, TAG, Docked, docked
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("serve-docker")]
 
@@ -29,7 +30,7 @@ def pair(fleet_of_three: Docked) -> Docked:
     """A prefill worker on h1 and a decode worker on h2, written and not started; h3 is spare."""
     made = fleet_of_three
     made.clear()
-    made.services, made.knobs = {}, {}
+    made.services, made.knobs, made.is_pinned = {}, {}, True
     for host in made.hosts:
         host.exec("sh", "-c", "mkdir -p /model && echo '{}' >/model/config.json")
     made.write(
@@ -84,6 +85,77 @@ def test_a_drifted_worker_is_shown_and_kept_until_somebody_says_recreate(pair: D
     start(pair, "--recreate")
     assert set(pair.states().values()) == {"runs"}
     assert pair.ids(pair.hosts[1]) != before
+
+
+@contextmanager
+def moved(made: Docked, *hosts: FleetHost) -> Iterator[None]:
+    """Let the image's name stand for another image on some hosts, as a newer build would."""
+    for number, host in enumerate(hosts):
+        change = ("commit", "--change", f"LABEL bringup.context=sha256:{number}", "base")
+        host.exec("docker", "create", "--name", "base", made.image, "sh")
+        host.exec("docker", *change, TAG)
+        host.exec("docker", "rm", "base")
+    try:
+        yield
+    finally:
+        for host in hosts:
+            host.exec("docker", "tag", made.image, TAG)
+
+
+def test_a_worker_of_an_older_image_of_the_same_tag_is_drifted(pair: Docked) -> None:
+    pair.is_pinned = False
+    pair.write()
+    start(pair)
+    prefill, decode = names(pair)
+    before = pair.ids(pair.hosts[1])
+    with moved(pair, pair.hosts[1]):
+        assert pair.states() == {prefill: "runs", decode: "drifted"}
+        script = f"/opt/bringup/serve/{NAME}/serve_dynamo_decode.sh"
+        told = pair.hosts[1].exec("sh", script, "--status", check=False)
+        assert (told.returncode, f"and {TAG} is sha256:" in told.stdout.decode()) == (4, True)
+        refused = pair.run("serve.start", "--role", "decode")
+        assert refused.returncode == 4, said(refused)
+        assert "an image that its name has left" in refused.stdout
+        assert f"- image {pair.image.removeprefix('sha256:')[:12]}" in refused.stdout
+        assert pair.ids(pair.hosts[1]) == before
+        start(pair, "--role", "decode", "--recreate")
+        assert pair.states() == {prefill: "runs", decode: "runs"}
+        assert pair.ids(pair.hosts[1]) != before
+
+
+def test_an_image_that_nobody_can_look_at_is_no_drift(pair: Docked) -> None:
+    pair.is_pinned = False
+    pair.write()
+    start(pair)
+    host, decode = pair.hosts[1], names(pair)[1]
+    host.exec("docker", "tag", pair.image, "kept:1")
+    host.exec("docker", "rmi", TAG)
+    try:
+        assert pair.states()[decode] == "runs"
+        assert "already so" in pair.run("serve.start", "--role", "decode").stdout
+    finally:
+        host.exec("docker", "tag", pair.image, TAG)
+
+
+def test_a_pinned_worker_stays_as_written_when_the_tag_moves(pair: Docked) -> None:
+    start(pair)
+    with moved(pair, pair.hosts[1]):
+        assert pair.states()[names(pair)[1]] == "runs"
+
+
+def test_workers_of_different_builds_are_told_apart_between_hosts(pair: Docked) -> None:
+    pair.is_pinned = False
+    pair.write()
+    with moved(pair, *pair.hosts[:2]):
+        start(pair, "--accept", "pair-image")
+        done = pair.run("serve.status", "--json")
+        rows = json.loads(done.stdout.splitlines()[-1])["workers"]
+        assert done.returncode == 5
+        prefill, decode = names(pair)
+        assert [row["drift"] for row in rows] == [
+            [f"runs build 0, {decode} another one, 1"],
+            [f"runs build 1, {prefill} another one, 0"],
+        ]
 
 
 def test_one_role_restarts_alone(pair: Docked) -> None:

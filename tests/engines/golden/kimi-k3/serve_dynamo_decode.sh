@@ -165,6 +165,22 @@ inspected() {
 state() { inspected '{{.State.Status}}'; }
 label() { inspected '{{index .Config.Labels "bringup.config"}}'; }
 
+# differs: how the container is not as written here, in words; nothing when it is. One that was made
+# from another image than IMAGE stands for by now differs; where the engine cannot tell, it does not.
+differs() {
+  [ "$(label)" = "$CONFIG" ] || { printf 'other settings: %s' "$(label)"; return; }
+  [ -z "$IMAGE_DIGEST" ] || return 0
+  made=$("$ENGINE" inspect --format '{{.Image}}' "$NAME" 2>/dev/null) || return 0
+  both=$("$ENGINE" image inspect --format '{{.Id}}' "$made" "$IMAGE" 2>/dev/null | tr '\n' ' ')
+  case $both in
+  *' '*' ') ;;
+  *) return 0 ;;
+  esac
+  by_now=${both#* }
+  [ "${both%% *}" = "${by_now% }" ] ||
+    printf 'image %s, and %s is %s by now' "${both%% *}" "$IMAGE" "${by_now% }"
+}
+
 check_image() {
   found=$("$ENGINE" image inspect --format '{{.Id}} {{range .RepoDigests}}{{.}} {{end}}' "$IMAGE" 2>/dev/null) ||
     found=
@@ -184,8 +200,9 @@ check_container() {
     [ -n "$(label)" ] ||
       refuse "a container of this name is not ours: it has no bringup label" \
         "$ENGINE rm $NAME if it may go, or name another container_name in the inventory" ;;
-  *) [ "$(label)" != "$CONFIG" ] || { say "already runs, as written here"; exit 0; }
-    refuse "a container of this name is $now with other settings" "$0 --stop, then start again" ;;
+  *) other=$(differs)
+    [ -n "$other" ] || { say "already runs, as written here"; exit 0; }
+    refuse "a container of this name is $now with $other" "$0 --stop, then start again" ;;
   esac
 }
 
@@ -222,7 +239,9 @@ print() { worker show --detach; }
 status() {
   now=$(state)
   case $now in
-  running) [ "$(label)" = "$CONFIG" ] || { say "runs with other settings: $(label)"; exit 4; }
+  running)
+    other=$(differs)
+    [ -z "$other" ] || { say "runs with $other"; exit 4; }
     say "runs as written here, configuration $CONFIG" ;;
   '') say "not there"; exit 3 ;;
   *) say "$now; last log: $0 --logs"; exit 3 ;;
