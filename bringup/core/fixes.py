@@ -42,7 +42,7 @@ class Fix:
     """One finding with the steps that clear it, or the reason why a person has to.
 
     `withheld` says why the steps are not taken, "" where they are. `commands` are what a person
-    types then, in order.
+    types then, in order. `after` are findings whose fixes may clear this one too.
     """
 
     finding: Finding
@@ -52,6 +52,7 @@ class Fix:
     steps: tuple[Step, ...] = ()
     withheld: str = ""
     commands: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
     @property
     def is_taken(self) -> bool:

@@ -40,7 +40,7 @@ class Mended:
     rounds: tuple[Ended, ...] = ()
     error: ToolError | None = None
     failures: tuple[ToolError, ...] = ()  # of single fixes; the host goes on without them
-    planned: tuple[Fix, ...] = ()  # in check mode: what would be done
+    planned: tuple[Fix, ...] = ()  # in check mode: what would be done, and what may follow from it
 
     def facts(self) -> Facts:
         """Return the host's facts; raises what stood in the way of looking."""
@@ -103,7 +103,7 @@ def mend(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts], *, 
         every = (*(fix for id_, fix in done.items() if id_ not in _ids(fixes)), *fixes)
         now = Mended(facts[host.name], every, tuple(rounds), failures=tuple(failed.values()))
         if order.check:
-            return replace(now, planned=taken)
+            return replace(now, planned=tuple(fix for fix in fixes if fix.is_taken or fix.after))
         plan = _plan(tools, order, host, facts, findings=findings, fixes=taken)
         if not plan.changes or len(rounds) - len(failed) == ROUNDS:
             return now
@@ -177,13 +177,22 @@ def _plan(
 
 
 def cleared(findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Finding, ...]:
-    """Return findings; those that a fix will clear say so, and do not block."""
-    titles = {fix.finding.id: fix.title for fix in fixes if fix.is_taken}
+    """Return findings; those that a fix will clear say so, and do not block.
+
+    One that may be gone after other fixes says after which.
+    """
+    told = {fix.finding.id: fix for fix in fixes}
+    titles = {id_: fix.title for id_, fix in told.items() if fix.is_taken}
 
     def one(finding: Finding) -> Finding:
         title = titles.get(finding.id)
-        if title is None or finding.level is Level.OK:
+        if finding.level is Level.OK or finding.id not in told:
             return finding
+        if title is None:
+            causes = ", ".join(told[finding.id].after)
+            return (
+                replace(finding, remedy=f"--fix looks again after {causes}") if causes else finding
+            )
         level = Level.WARN if finding.level is Level.BLOCK else finding.level
         return replace(finding, level=level, remedy=f"--fix does it: {title}")
 

@@ -177,7 +177,7 @@ ROWS: tuple[Remedy, ...] = (
     Remedy(
         "CTR-01", "install and start a container engine", _engine, 20,
         cost="a new group counts from the next login on", touches_units=True, on_note=False,
-        leads_to=("container-engine",),
+        leads_to=("container-engine", "CTR-03", "CTR-09", "OS-07"),
     ),
     Remedy(
         "CTR-02", "install or upgrade NVIDIA's container toolkit", _toolkit, 21,

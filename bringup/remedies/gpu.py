@@ -232,7 +232,7 @@ ROWS: tuple[Remedy, ...] = (
            leads_to=FABRIC),
     Remedy("FAB-02", "run fabric manager", _manager, 17, touches_units=True, leads_to=FABRIC),
     Remedy("JIT-01", "install a CUDA toolkit without a driver", _toolkit, 30, cost="4 to 8 GiB",
-           unless=toolkit_unfit, on_note=False,
+           unless=toolkit_unfit, passes=False, on_note=False,
            told_as=("vllm-without-nvcc", "sglang-without-nvcc", "kimi-k3-needs-nvcc")),
     Remedy("JIT-06", "make the folders of compiled kernels", _cache, 31),
 )  # fmt: skip

@@ -31,8 +31,8 @@ class Remedy:
     `unless` says why it must not be done now, "" where it may. `touches_units`: systemd reads its
     units anew on the way, which takes GPUs from containers that CTR-05 names. `on_note`: done for a
     mere note too. Lower `order` comes first. `told_as` are findings that tell the same fact of what
-    is to run on the host (`decide.TOLD_BY`). `leads_to` are findings without a remedy of their own
-    that may be gone once this is done.
+    is to run on the host (`decide.TOLD_BY`). `leads_to` are findings that may be gone, or may have
+    a remedy, once this is done. `passes`: what `unless` says passes, and the fix is done later.
     """
 
     finding: str
@@ -47,6 +47,7 @@ class Remedy:
     only_named: str = ""
     told_as: tuple[str, ...] = ()
     leads_to: tuple[str, ...] = ()
+    passes: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +89,7 @@ def _waiting(fix: Fix, causes: list[str]) -> Fix:
     if fix.steps or not causes:
         return fix
     why = f"looked at again after {', '.join(causes)}"
-    return replace(fix, withheld=why, commands=())
+    return replace(fix, withheld=why, commands=(), after=tuple(causes))
 
 
 def _is_wanted(finding: Finding, row: Remedy | None, choice: Choice) -> bool:
@@ -119,9 +120,15 @@ def _fix(
     unasked = "" if is_named else row.only_named
     withheld = unasked or _withheld(row, world, choice, reloads)
     withheld = withheld or ("" if steps else "not automated on such a host")
-    if withheld == _level(row) and not is_named:
-        commands = (f"bringup provision --host {world.host.name} --fix --fix-level service",)
+    if withheld and steps and row.passes and world.host.root == "/":
+        commands = (_later(row, finding, world),)
     return Fix(finding, row.title, row.risk, row.cost, steps, withheld, commands)
+
+
+def _later(row: Remedy, finding: Finding, world: World) -> str:
+    """Return the command that does a fix once what withholds it is over, or once it is meant."""
+    level = " --fix-level service" if row.risk is Risk.SERVICE else ""
+    return f"bringup provision --host {world.host.name} --fix-only {finding.id}{level}"
 
 
 def _level(row: Remedy) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from ..core.fixes import Choice, Fix, Risk
 from ..core.rules import Finding, Level, Status, World
 from . import container, gpu, memory, slurm, system
+from .left import arranged
 from .remedy import Remedy, fixes_for
 
 _TABLES = (container.ROWS, gpu.ROWS, system.ROWS, memory.ROWS, slurm.ROWS)
 REMEDIES: tuple[Remedy, ...] = tuple(
     sorted((row for table in _TABLES for row in table), key=lambda row: row.order)
 )
+_ROWS = {name: row for row in REMEDIES for name in row.names}
 
 HOLD = "HOLD"
 """The one fix that follows no finding: a driver that upgrades by itself breaks later."""
@@ -20,7 +22,7 @@ HOLD = "HOLD"
 
 def fixes_of(world: World, findings: Iterable[Finding], choice: Choice) -> tuple[Fix, ...]:
     """Return all fixes of a host in the order in which they are to be done."""
-    found = fixes_for(REMEDIES, world, findings, choice)
+    found = arranged(world, fixes_for(REMEDIES, world, findings, choice), _ROWS)
     is_wanted = not choice.only or HOLD in choice.only
     steps = gpu.hold_driver(world) if is_wanted and world.host.root == "/" else ()
     if not steps:

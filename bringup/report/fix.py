@@ -37,7 +37,8 @@ def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
             yield _line("+" if check else "=", fix, fix.cost)
     left = [fix for fix in ended.fixes if not fix.is_taken]
     if left:
-        yield Text(f"  left to you on {ended.host}, in this order:", "yellow")
+        where = f"bringup's commands here, the others as root on {ended.host}"
+        yield Text(f"  left to you, in this order ({where}):", "yellow")
     for number, fix in enumerate(left, 1):
         yield _line(f"{number}.", fix, fix.withheld)
         for command in fix.commands:
