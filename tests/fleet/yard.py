@@ -27,7 +27,7 @@ from .sshd import PROGRAM, descendants, greets
 SCRIPT = Path(__file__).parent / "host.sh"
 GROUPS = Path("/sys/fs/cgroup")
 PLACES = Path("/var/tmp")
-READY_S = 120
+READY_S = 300
 
 SSHD = f"{PROGRAM} -D -E /var/log/sshd.log -f /etc/ssh/fleet_sshd_config"
 SSHD_CONFIG = """\
@@ -141,13 +141,16 @@ class FleetHost:
 
     def end(self) -> None:
         """End every process of the host."""
+        _await_end(self.kill())
+
+    def kill(self) -> list[int]:
+        """Let its first process be killed, and all with it; return its number, if it ran."""
+        if self.starter.poll() is not None:
+            return []
         first = descendants(self.starter.pid)[:1]
-        with suppress(ProcessLookupError):
-            os.kill(self.starter.pid, signal.SIGKILL)
+        self.starter.kill()
         self.starter.wait()
-        deadline = time.monotonic() + 30
-        while any(Path(f"/proc/{pid}").exists() for pid in first) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        return first
 
     def await_sshd(self) -> None:
         self._await(lambda: greets(self.address, self.port), "sshd")
@@ -206,8 +209,7 @@ class Yard:
                     host.await_docker()
             yield made
         finally:
-            for host in made:
-                host.end()
+            _await_end([pid for host in made for pid in host.kill()])
             for host in made:
                 self._remove(host)
 
@@ -310,6 +312,23 @@ def _spawn(
         )  # fmt: skip
 
 
+def _await_end(first: Iterable[int]) -> None:
+    """Wait until first processes of hosts have ended, and all others of theirs with them.
+
+    A process that has ended may be listed some seconds more, until this machine's own first
+    process collects it: what it held is free by then.
+    """
+    deadline = time.monotonic() + 60
+    while any(map(_lives, first)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _lives(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
 def _allow_inotify() -> None:
     """Raise the limit of the machine: 128 inotify instances hold some 25 hosts with systemd."""
     limit = Path("/proc/sys/fs/inotify/max_user_instances")
@@ -379,7 +398,7 @@ def _kill(processes: Path) -> None:
 
 def _remove_groups(name: str) -> None:
     """Remove control groups, deepest first; a group lives a little longer than its processes."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         left = [path for tree in _hierarchies() for path in (tree / name).rglob("*")]
         groups = [*sorted((p for p in left if p.is_dir()), key=lambda p: -len(p.parts)),
