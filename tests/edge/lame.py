@@ -76,15 +76,20 @@ def stalling(line: socket.socket, number: int) -> None:
     line.sendall(b"SSH-2.0-OpenSSH_9.9\r\n")
 
 
-def relay(port: int, *, limit: int | None = None, drop_first: int = 0) -> Serve:
-    """Pass bytes on to a real server; drop the first connections, or the line after some bytes."""
+def relay(
+    port: int, *, limit: int | None = None, limit_up: int | None = None, drop_first: int = 0
+) -> Serve:
+    """Pass bytes on to a real server; drop the first connections, or the line after some bytes.
+
+    `limit` counts what the server says, `limit_up` what it is told.
+    """
 
     def serve(line: socket.socket, number: int) -> None:
         if number < drop_first:
             line.close()
             return
         far = socket.create_connection(("127.0.0.1", port))
-        threading.Thread(target=_pass, args=(line, far, None), daemon=True).start()
+        threading.Thread(target=_pass, args=(line, far, limit_up), daemon=True).start()
         _pass(far, line, limit)
 
     return serve

@@ -49,7 +49,7 @@ def remote(request: pytest.FixtureRequest, root: Path) -> Iterator[ScriptedRemot
         yield fleet.remote(host.name)
 
 
-def eventually(claim: Callable[[], bool], seconds: float = 30) -> bool:
+def eventually(claim: Callable[[], bool], seconds: float = 120) -> bool:
     """Wait until a claim is true; return whether it became so."""
     deadline = time.monotonic() + seconds
     while not claim():
@@ -74,13 +74,13 @@ def mark() -> str:
 
 
 def test_read_gives_exit_code_and_both_streams(remote: ScriptedRemote) -> None:
-    result = remote.read("echo out; echo err >&2; exit 3", seconds=20)
+    result = remote.read("echo out; echo err >&2; exit 3", seconds=60)
     assert (result.exit, result.stdout, result.stderr) == (3, "out\n", "err\n")
 
 
 def test_script_of_200_kib_is_read_whole(remote: ScriptedRemote) -> None:
     script = f"x='{'a' * 200_000}'; echo ${{#x}}"
-    assert remote.read(script, seconds=20).stdout == "200000\n"
+    assert remote.read(script, seconds=60).stdout == "200000\n"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_output_beyond_the_cap_keeps_first_and_last(remote: ScriptedRemote) -> N
 
 
 def test_bytes_that_are_not_utf8_survive(remote: ScriptedRemote) -> None:
-    assert remote.read(r"printf 'a\377b\n'", seconds=20).stdout == "a\ufffdb\n"
+    assert remote.read(r"printf 'a\377b\n'", seconds=60).stdout == "a\ufffdb\n"
 
 
 def test_lines_are_followed_as_they_come(remote: ScriptedRemote, root: Path) -> None:
@@ -139,7 +139,7 @@ def test_lines_are_followed_as_they_come(remote: ScriptedRemote, root: Path) -> 
         (root / "go").touch()
 
     script = f"echo one; until [ -e {root}/go ]; do sleep 0.05; done; echo two; printf three"
-    assert remote.run(Run(("sh", "-c", script), seconds=50), on_line=follow).exit == 0
+    assert remote.run(Run(("sh", "-c", script), seconds=300), on_line=follow).exit == 0
     assert seen == ["one", "two", "three"]
 
 
@@ -150,7 +150,7 @@ def test_background_child_that_holds_the_output_is_not_waited_for(
     result = remote.run(Run(("sh", "-c", f"echo done; setsid sleep {mark} &"), seconds=300))
     subprocess.run(["pkill", "-f", f"sleep {mark}"], check=False)
     assert result.stdout == "done\n"
-    assert time.monotonic() - began < 100
+    assert time.monotonic() - began < 200
 
 
 def test_command_out_of_time_is_ended_on_the_host(remote: ScriptedRemote, mark: str) -> None:
@@ -465,7 +465,7 @@ def test_every_action_works_under_each_shell(
 ) -> None:
     monkeypatch.setenv("PATH", shells.path_with_shell(tmp_path / "bin", shell))
     local = LocalRemote(Host("here", Login(""), root=str(root)))
-    assert local.read("echo hi; exit 3", seconds=20).exit == 3
+    assert local.read("echo hi; exit 3", seconds=60).exit == 3
     assert local.run(Run(("wc", "-c"), input=b"x" * 300_000)).stdout.strip() == "300000"
     assert local.run(Run(("sleep", "100"), seconds=1)).exit == 124
     local.write((Write(HostPath("/a/x"), b"1"), Write(HostPath("/b/y"), b"2", 0o700)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -29,6 +29,9 @@ from .reaching import reach
 FAR_S = 0.2
 """Round-trip time of the slow line, in seconds."""
 
+TRIES = 8
+"""How often a time is taken until it is short enough."""
+
 
 @contextmanager
 def far(sshd: Sshd, tmp_path: Path, *, one_flight: bool) -> Iterator[SshRemote]:
@@ -46,22 +49,35 @@ def first_answer_s(sshd: Sshd, tmp_path: Path, *, one_flight: bool) -> float:
         return monotonic() - began
 
 
+def least(measure: Callable[[], float], bound: float) -> float:
+    """Return the least of some tries, the first below a bound at once.
+
+    The line's own delays are in every one of them; a busy machine adds to some.
+    """
+    found = [measure()]
+    while found[-1] >= bound and len(found) < TRIES:
+        found.append(measure())
+    return min(found)
+
+
 def test_first_answer_comes_two_round_trips_earlier(sshd: Sshd, tmp_path: Path) -> None:
-    plain = first_answer_s(sshd, tmp_path, one_flight=False)
-    at_once = first_answer_s(sshd, tmp_path, one_flight=True)
-    assert plain - at_once > 2 * FAR_S
+    sooner = first_answer_s(sshd, tmp_path, one_flight=False) - 2 * FAR_S
+    assert least(lambda: first_answer_s(sshd, tmp_path, one_flight=True), sooner) < sooner
 
 
 @pytest.mark.parametrize(("one_flight", "trips"), [(True, 5), (False, 8)])
 def test_round_trips_that_are_counted_are_those_that_are_waited_for(
     sshd: Sshd, tmp_path: Path, one_flight: bool, trips: int
 ) -> None:
-    with far(sshd, tmp_path, one_flight=one_flight) as remote:
-        began = monotonic()
-        remote.read("true", seconds=60)
-        waited = (monotonic() - began) / FAR_S + 1  # TCP's own ends at the near side of the line
-        assert remote.traffic().round_trips == trips
-    assert trips - 1 < waited < trips + 4
+    def waited() -> float:
+        with far(sshd, tmp_path, one_flight=one_flight) as remote:
+            began = monotonic()
+            remote.read("true", seconds=60)
+            took = monotonic() - began
+            assert remote.traffic().round_trips == trips
+        return took / FAR_S + 1  # TCP's own ends at the near side of the line
+
+    assert trips - 1 < least(waited, trips + 4) < trips + 4
 
 
 def next_answer_s(sshd: Sshd, tmp_path: Path, *, one_flight: bool) -> float:
@@ -69,15 +85,15 @@ def next_answer_s(sshd: Sshd, tmp_path: Path, *, one_flight: bool) -> float:
     with far(sshd, tmp_path, one_flight=one_flight) as remote:
         remote.read("true", seconds=60)
         found = []
-        for _ in range(4):
+        for _ in range(3):
             sleep(1.5 * FAR_S)
             found.append(remote.read("true", seconds=60).seconds)
         return min(found)
 
 
 def test_next_answer_comes_one_round_trip_earlier(sshd: Sshd, tmp_path: Path) -> None:
-    plain = next_answer_s(sshd, tmp_path, one_flight=False)
-    assert plain - next_answer_s(sshd, tmp_path, one_flight=True) > FAR_S / 2
+    sooner = next_answer_s(sshd, tmp_path, one_flight=False) - FAR_S / 2
+    assert least(lambda: next_answer_s(sshd, tmp_path, one_flight=True), sooner) < sooner
 
 
 def test_socket_holds_no_packet_back_and_notices_a_dead_peer(sshd: Sshd) -> None:

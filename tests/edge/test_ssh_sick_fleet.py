@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.root, pytest.mark.slow]
 LIMIT = 8
 """Threads: fewer than hosts, so that a sick host could hold up others."""
 
-PATIENCE = 4.0
+PATIENCE = 8.0
+"""Seconds to connect; a line on which nothing comes for three quarters of it is given up."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ SICK = (
 )
 
 WORK = "touch /tmp/begun; for i in 1 2 3 4 5; do sleep 0.1; echo $i; done"
-LONG = "touch /tmp/begun; sleep 60"
+LONG = "touch /tmp/begun; sleep 600"
 
 
 def sicken(made: list[FleetHost], yard: Yard) -> dict[str, Sickness]:
@@ -98,14 +99,14 @@ def test_sick_hosts_are_told_apart_and_hold_up_nobody(fleet: MakeFleet, yard: Ya
         def work(name: str) -> str:
             remote = reached.remote(name)
             midway = name in sick and "midway" in sick[name].name
-            said = remote.read(LONG if midway else WORK, seconds=90).stdout
+            said = remote.read(LONG if midway else WORK, seconds=900).stdout
             remote.write((Write(HostPath("/small/one"), b"x" * 50_000),))
             return said
 
         for outcome in each(hosts, work, limit=LIMIT):
             outcomes[outcome.item] = outcome
             assert threading.active_count() - before < LIMIT + 2 * len(hosts)
-    assert time.monotonic() - began < 90
+    assert time.monotonic() - began < 240
     for name, sickness in sick.items():
         fault = outcomes[name].error
         assert fault is not None, f"{name} {sickness.name} and went unnoticed"

@@ -30,10 +30,10 @@ from .test_remote import eventually, mark, runs
 
 __all__ = ["mark"]
 
-AT_ONCE_S = 5
+AT_ONCE_S = 30
 """Two seconds are the promise; a busy test machine gets more."""
 
-QUICK = 0.5
+QUICK = 1.0
 """Seconds for a stage of a connection that is to time out."""
 
 
@@ -140,8 +140,8 @@ def test_no_method_in_common_names_ours(make_sshd: MakeSshd, option: str) -> Non
 def test_hang_at_the_login_is_said(make_sshd: MakeSshd) -> None:
     user = f"AuthorizedKeysCommandUser={getpass.getuser()}"
     sshd = make_sshd("AuthorizedKeysCommand=/bin/sleep 100", user, "AuthorizedKeysFile=none")
-    with pytest.raises(Unreachable, match=r"cannot log in to h1 .*no answer within 1 s"):
-        ask(sshd.host(connect_s=QUICK), sshd.known_hosts)
+    with pytest.raises(Unreachable, match=r"cannot log in to h1 .*no answer within 6 s"):
+        ask(sshd.host(connect_s=3.0), sshd.known_hosts)  # keys are agreed on before: more time
 
 
 def test_server_without_sessions_is_said(make_sshd: MakeSshd) -> None:
@@ -167,10 +167,9 @@ def test_line_that_drops_midway_is_said_with_what_had_come(sshd: Sshd, tmp_path:
 def test_crash_of_the_server_midway_is_a_dropped_line(make_sshd: MakeSshd) -> None:
     sshd = make_sshd()
     with reach(sshd.host(), sshd.known_hosts) as remote:
-        remote.read("true", seconds=60)
-        threading.Timer(0.3, sshd.kill).start()
+        script = "echo up; exec sleep 600"
         with pytest.raises(Unreachable, match="line dropped"):
-            remote.read("sleep 60", seconds=60)
+            remote.run(Run(("sh", "-c", script), seconds=900), on_line=lambda _: sshd.kill())
 
 
 def test_next_call_makes_a_new_line(sshd: Sshd, tmp_path: Path) -> None:
@@ -213,17 +212,17 @@ def test_server_that_hangs_midway_is_given_up_on(
 
 def test_line_that_falls_silent_is_ended_by_keepalive(make_sshd: MakeSshd) -> None:
     sshd = make_sshd()
-    with reach(sshd.host(keepalive_s=0.3), sshd.known_hosts) as remote:
+    with reach(sshd.host(keepalive_s=1.0), sshd.known_hosts) as remote:
         remote.read("true", seconds=60)
         sshd.pause()
         with pytest.raises(Unreachable):
-            remote.read("echo never", seconds=100)
+            remote.read("echo never", seconds=300)
         sshd.resume()
 
 
 def test_quiet_command_outlives_many_keepalives(sshd: Sshd) -> None:
-    with reach(sshd.host(keepalive_s=0.2), sshd.known_hosts) as remote:
-        assert remote.read("sleep 2; echo done", seconds=60).stdout == "done\n"
+    with reach(sshd.host(keepalive_s=0.5), sshd.known_hosts) as remote:
+        assert remote.read("sleep 3; echo done", seconds=60).stdout == "done\n"
 
 
 # Writing over a line that breaks
@@ -231,22 +230,36 @@ def test_quiet_command_outlives_many_keepalives(sshd: Sshd) -> None:
 
 def test_write_whose_line_drops_leaves_the_old_file(sshd: Sshd, tmp_path: Path) -> None:
     (tmp_path / "one").write_text("old")
-    with proxied(sshd, tmp_path) as (server, remote):
-        remote.read("true", seconds=60)
-        big = Write(HostPath(f"{tmp_path}/one"), b"x" * 30_000_000)
-
-        def drop() -> None:
-            eventually(lambda: any(tmp_path.glob(".bringup.*/0")))
-            server.drop()
-
-        threading.Thread(target=drop, daemon=True).start()
-        with pytest.raises(Unreachable):
-            remote.write((big,))
+    big = Write(HostPath(f"{tmp_path}/one"), b"x" * 30_000_000)
+    with (
+        lame.serving(lame.relay(sshd.port, limit_up=10_000_000)) as server,
+        reach(at(sshd, server.port), tmp_path / "known") as remote,
+        pytest.raises(Unreachable),
+    ):
+        remote.write((big,))
     assert (tmp_path / "one").read_text() == "old"
     assert eventually(lambda: not list(tmp_path.glob(".bringup.*")))
 
 
 # Controllers that vanish
+
+
+@contextmanager
+def controller(text: str, sshd: Sshd, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program that reaches a server; it is killed at the end, if it still runs."""
+    login = (sshd.address, str(sshd.port), sshd.user, str(sshd.key), str(sshd.known_hosts))
+    program = [sys.executable, "-c", text, *login, *words]
+    with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line_of(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
 
 HOLD = """
 import sys
@@ -268,15 +281,9 @@ def test_killed_controller_leaves_neither_lock_nor_command(
     sshd: Sshd, tmp_path: Path, mark: str
 ) -> None:
     (tmp_path / "run/lock").mkdir(parents=True)
-    words = (sshd.address, str(sshd.port), sshd.user, str(sshd.key), str(sshd.known_hosts))
-    controller = subprocess.Popen(
-        [sys.executable, "-c", HOLD, *words, str(tmp_path), mark], stdout=subprocess.PIPE
-    )
-    assert controller.stdout is not None
-    assert controller.stdout.readline() == b"held\n"
-    assert eventually(lambda: runs(f"^sleep {mark}"))
-    controller.kill()
-    controller.wait()
+    with controller(HOLD, sshd, str(tmp_path), mark) as process:
+        assert line_of(process) == b"held\n"
+        assert eventually(lambda: runs(f"^sleep {mark}"))
     assert eventually(lambda: not runs(f"^sleep {mark}"))
     assert eventually(lambda: not list((tmp_path / "run/lock").iterdir()))
 
@@ -311,18 +318,14 @@ def test_ctrl_c_ends_at_once_and_leaves_neither_lock_nor_command(
 ) -> None:
     for number in range(8):
         (tmp_path / f"h{number}/run/lock").mkdir(parents=True)
-    words = (sshd.address, str(sshd.port), sshd.user, str(sshd.key), str(sshd.known_hosts))
-    controller = subprocess.Popen(
-        [sys.executable, "-c", MANY, *words, str(tmp_path), mark], stdout=subprocess.PIPE
-    )
-    assert controller.stdout is not None
-    assert eventually(lambda: len(list(tmp_path.glob("*/run/lock/bringup/holder"))) == 4)
-    assert eventually(lambda: runs(f"^sleep {mark}"))
-    began = time.monotonic()
-    controller.send_signal(signal.SIGINT)
-    assert controller.stdout.readline() == b"interrupted\n"
-    controller.wait(30)
-    assert time.monotonic() - began < AT_ONCE_S
+    with controller(MANY, sshd, str(tmp_path), mark) as process:
+        assert eventually(lambda: len(list(tmp_path.glob("*/run/lock/bringup/holder"))) == 4)
+        assert eventually(lambda: runs(f"^sleep {mark}"))
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert line_of(process) == b"interrupted\n"
+        process.wait(AT_ONCE_S)
+        assert time.monotonic() - began < AT_ONCE_S
     assert eventually(lambda: not runs(f"^sleep {mark}"))
     assert eventually(lambda: not list(tmp_path.glob("*/run/lock/*")))
 
@@ -348,15 +351,9 @@ for content in itertools.cycle((b"A" * 300_000, b"B" * 300_000)):
 def test_controller_killed_while_it_writes_leaves_whole_files(
     sshd: Sshd, tmp_path: Path, delay_s: float
 ) -> None:
-    words = (sshd.address, str(sshd.port), sshd.user, str(sshd.key), str(sshd.known_hosts))
-    controller = subprocess.Popen(
-        [sys.executable, "-c", WRITE, *words, str(tmp_path)], stdout=subprocess.PIPE
-    )
-    assert controller.stdout is not None
-    assert controller.stdout.readline() == b"written\n"
-    time.sleep(delay_s)
-    controller.kill()
-    controller.wait()
+    with controller(WRITE, sshd, str(tmp_path)) as process:
+        assert line_of(process) == b"written\n"
+        time.sleep(delay_s)
     assert eventually(lambda: not list((tmp_path / "etc").glob(".bringup.*")))
     for name in "abc":
         assert (tmp_path / "etc" / name).read_bytes() in (b"A" * 300_000, b"B" * 300_000)
@@ -382,7 +379,7 @@ def test_close_wakes_whoever_waits_at_once(sshd: Sshd, mark: str) -> None:
     assert eventually(lambda: runs(f"^sleep {mark}"))
     began = time.monotonic()
     fleet.close()
-    thread.join(20)
+    thread.join(2 * AT_ONCE_S)
     assert time.monotonic() - began < AT_ONCE_S
     assert len(caught) == 1
     assert eventually(lambda: not runs(f"^sleep {mark}"))
@@ -404,7 +401,7 @@ def test_close_ends_connections_that_are_being_made(sshd: Sshd, tmp_path: Path) 
         thread.start()
         assert eventually(lambda: server.served == 1)
         fleet.close()
-        thread.join(20)
+        thread.join(2 * AT_ONCE_S)
         assert len(caught) == 1
 
 
@@ -413,7 +410,7 @@ def test_limit_of_the_run_shortens_a_command_on_the_host(sshd: Sshd, mark: str) 
     with SshFleet({"h1": sshd.host()}, options) as fleet:
         remote = fleet.remote("h1")
         remote.read("true", seconds=60)
-        fleet.began = time.monotonic() - 597
+        fleet.began = time.monotonic() - 592
         assert remote.run(Run(("sleep", mark), seconds=300)).exit == 124
         with pytest.raises(ToolError, match=r"the run's limit of 600 s is used up"):
             remote.read("true", seconds=60)

@@ -136,7 +136,7 @@ def free_port() -> int:
 
 def answers(server: Sshd) -> bool:
     """Wait until a server that was started greets; say whether it did."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and server.process.poll() is None:
         if greets(server.address, server.port):
             return True

@@ -51,8 +51,8 @@ class Sshd:
             stderr=(self.folder / "log").open("ab"),
             start_new_session=True,
         )
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and self.process.poll() is None:
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
                 return
@@ -84,7 +84,7 @@ class Sshd:
         """Return a fleet of hosts that all are this machine, each below its own root."""
         login = Login(
             "127.0.0.1", self.port, "root",
-            key_file=str(self.folder / "user"), host_key=self.fingerprint, connect_s=5,
+            key_file=str(self.folder / "user"), host_key=self.fingerprint, connect_s=20,
         )  # fmt: skip
         return SshFleet({name: Host(name, login, root=str(root)) for name, root in roots.items()})
 
