@@ -109,7 +109,8 @@ class Ground:
         """Write the inventory: a pair, from which the others are derived."""
         (self.inventory / "deployments").mkdir(parents=True, exist_ok=True)
         (self.inventory / "kinds").mkdir(exist_ok=True)
-        login = {"address": self.host.address, "user": "root", "key_file": str(self.host.key)}
+        login = {"address": self.host.address, "user": "root", "key_file": str(self.host.key),
+                 "keepalive_s": 5}  # fmt: skip
         hosts = {"hosts": {self.host.name: login}}
         (self.inventory / "hosts.yml").write_text(yaml.safe_dump(hosts))
         path = self.inventory / f"deployments/{NAME}.yml"
@@ -141,7 +142,7 @@ class Ground:
         accepted = [word for one in ACCEPTED for word in ("--accept", one)]
         return [*words, *accepted, *TRAFFIC, *more]
 
-    def run(self, *more: str, seconds: int = 400) -> subprocess.CompletedProcess[str]:
+    def run(self, *more: str, seconds: int = 900) -> subprocess.CompletedProcess[str]:
         """Run the verb to its end."""
         return subprocess.run(
             self.words(*more), cwd=ROOT, capture_output=True, text=True, check=False,
@@ -178,12 +179,12 @@ class Ground:
         The line comes with each look and its figures differ: on a busy machine the first one
         is not at 0 s.
         """
-        program.says(f"  {topology} start: ", seconds=300)
+        program.says(f"  {topology} start: ", seconds=600)
 
     def interrupt(self, program: Program) -> int:
         """Press Ctrl-C; return the exit code."""
         program.child.send_signal(signal.SIGINT)
-        return program.child.wait(120)
+        return program.ends()
 
     def names(self) -> list[str]:
         """The containers of the host, running or not."""

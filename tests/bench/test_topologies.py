@@ -47,7 +47,7 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_two_are_measured_and_the_one_that_dies_is_a_row_with_its_cause(host: Ground) -> None:
-    host.behave(dp={"gap_ms": 5}, tp={"say": NO_NVCC, "exit": 1}, **{"1p1d": {"gap_ms": 20}})
+    host.behave(dp={"gap_ms": 2}, tp={"say": NO_NVCC, "exit": 1}, **{"1p1d": {"gap_ms": 100}})
     found = host.document("--traffic", "400x10")
     by_name = rows(found)
     assert found["exit"] == 1
@@ -59,7 +59,8 @@ def test_two_are_measured_and_the_one_that_dies_is_a_row_with_its_cause(host: Gr
     assert NO_NVCC in Path(by_name["tp"]["log"]).read_text()
     copies, pair = by_name["dp"]["results"], by_name["1p1d"]["results"]
     assert [one["output_tokens"] for one in copies] == [160, 40]
-    assert copies[0]["tpot_ms"] < 20 <= pair[0]["tpot_ms"]
+    assert pair[0]["tpot_ms"] >= 100
+    assert pair[0]["tpot_ms"] > copies[0]["tpot_ms"], "whose gaps are 2 ms and a busy machine's own"
     assert copies[0]["output_tokens_s"] > pair[0]["output_tokens_s"]
     assert "--data-parallel-size 2" in by_name["dp"]["commands"][0]
     assert f"docker exec {NAME}-bench-dp-serve vllm bench serve" in copies[0]["command"]
@@ -194,7 +195,7 @@ def test_a_host_that_is_cut_off_keeps_the_rows_before(host: Ground) -> None:
     host.waits_for(begun, "tp")
     host.host.cut()
     try:
-        code = begun.child.wait(300)
+        code = begun.ends(seconds=600)
     finally:
         host.host.mend()
     assert code == 3, begun.log
@@ -207,14 +208,15 @@ def test_memory_that_nobody_holds_is_waited_for_until_it_is_free(host: Ground) -
     choice = Choice(str(host.inventory), known_hosts=str(host.yard.known_hosts),
                     state=str(host.folder / "state"))  # fmt: skip
     one = known.hosts[host.host.name]
-    host.host.exec("sh", "-c", "touch /model/leak; (sleep 4; rm /model/leak) >/dev/null 2>&1 &")
+    host.host.exec("touch", "/model/leak")
     with tools_for(known, choice, lambda _: None) as tools:
         assert in_use(tools, one, (0, 1)) == "GPU 0: 90,000 MiB in use; GPU 1: 90,000 MiB in use"
-        assert in_use(tools, one, (0, 1), wait_s=60) == ""
+        host.host.exec("sh", "-c", "(sleep 2; rm /model/leak) >/dev/null 2>&1 &")
+        assert in_use(tools, one, (0, 1), wait_s=240) == ""
 
 
 def test_advice_believes_what_was_measured(host: Ground) -> None:
-    host.behave(dp={"gap_ms": 30}, tp={"gap_ms": 5})
+    host.behave(dp={"gap_ms": 150}, tp={"gap_ms": 2})
     assert host.document(*TWO)["exit"] == 0
     done = host.advise()
     last = json.loads(done.stdout.splitlines()[-1])

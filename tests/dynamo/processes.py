@@ -14,17 +14,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 """How long a condition may take on a loaded machine before a test gives up."""
 
 
 def until(
-    holds: Callable[[], bool], what: str, *, seconds: float = PATIENCE_S, every: float = 0.05
+    holds: Callable[[], bool],
+    what: str,
+    *,
+    seconds: float = PATIENCE_S,
+    every: float = 0.05,
+    said: Callable[[], str] = str,
 ) -> None:
-    """Wait until a condition holds. Raises AssertionError that names it."""
+    """Wait until a condition holds. Raises AssertionError that names it, and what was `said`."""
     end = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < end, f"waited {seconds:g} s in vain until {what}"
+        assert time.monotonic() < end, f"waited {seconds:g} s in vain until {what}\n{said()}"
         time.sleep(every)
 
 
@@ -80,8 +85,19 @@ class Program:
         return self.log_file.read_text(errors="replace")
 
     @property
+    def tail(self) -> str:
+        """The last lines of its log."""
+        return self.log[-3000:]
+
+    @property
     def runs(self) -> bool:
         return self.child.poll() is None
+
+    def ends(self, *, seconds: float = PATIENCE_S) -> int:
+        """Wait until it ends by itself; return its exit code."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.child.wait(seconds)
+        raise AssertionError(f"{self.label} still runs after {seconds:g} s:\n{self.tail}")
 
     def wait_for(
         self, holds: Callable[[], bool], what: str, *, seconds: float = PATIENCE_S
@@ -91,18 +107,16 @@ class Program:
         def checked() -> bool:
             if holds():
                 return True
-            assert self.runs, (
-                f"{self.label} ended with {self.child.returncode}:\n{self.log[-3000:]}"
-            )
+            assert self.runs, f"{self.label} ended with {self.child.returncode}:\n{self.tail}"
             return False
 
-        until(checked, f"{self.label}: {what}", seconds=seconds)
+        until(checked, f"{self.label}: {what}", seconds=seconds, said=lambda: self.tail)
 
     def says(self, text: str, *, seconds: float = PATIENCE_S) -> None:
         """Wait until the log holds a text."""
         self.wait_for(lambda: text in self.log, f"the log says {text!r}", seconds=seconds)
 
-    def stop(self, *, seconds: float = 20.0) -> None:
+    def stop(self, *, seconds: float = 60.0) -> None:
         """End it politely, then by force."""
         self._signal(signal.SIGTERM)
         try:
@@ -113,7 +127,7 @@ class Program:
     def kill(self) -> None:
         """End it at once, with all its children."""
         self._signal(signal.SIGKILL)
-        self.child.wait(20)
+        self.child.wait(PATIENCE_S)
 
     def freeze(self) -> None:
         """Stop its clock: it keeps its sockets, and answers nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from bringup.decide import Design
 from bringup.flow.open import Choice, read_inventory, tools_for
 from bringup.flow.provision import steps_of
 from bringup.flow.serve import Wish, know
+from tests.dynamo.processes import Program
 from tests.fleet.yard import FleetHost, Yard
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +86,7 @@ class Docked:
     services: dict[str, Any] = field(default_factory=dict)
     in_container: bool = True
     is_pinned: bool = True  # whether the deployment names its image by digest
+    begun: Program | None = None
 
     @property
     def inventory(self) -> Path:
@@ -130,14 +133,26 @@ class Docked:
                 for step in steps_of(tools, Design(host, (), (part,))):
                     tools.fleet.remote(host.name).write(step.actions)  # type: ignore[arg-type]
 
-    def run(self, verb: str, *more: str, seconds: int = 200) -> subprocess.CompletedProcess[str]:
-        """Run a verb on the deployment."""
+    def words(self, verb: str, *more: str) -> list[str]:
+        """The command line of a verb, on this deployment."""
         words = [sys.executable, "-m", "bringup", verb, "--deployment", NAME]
         words += ["--inventory", str(self.inventory), "--state", str(self.folder / "state")]
-        words += ["--known-hosts", str(self.yard.known_hosts), *more]
+        return [*words, "--known-hosts", str(self.yard.known_hosts), *more]
+
+    def run(self, verb: str, *more: str, seconds: int = 600) -> subprocess.CompletedProcess[str]:
+        """Run a verb to its end."""
         return subprocess.run(
-            words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds
-        )
+            self.words(verb, *more), cwd=ROOT, capture_output=True, text=True, check=False,
+            timeout=seconds,
+        )  # fmt: skip
+
+    def begin(self, verb: str, *more: str) -> Program:
+        """Start a verb and let it run; it is killed before the next test."""
+        log = self.folder / f"{verb}.out"
+        log.unlink(missing_ok=True)
+        words, env = self.words(verb, *more), dict(os.environ)
+        self.begun = Program.start(verb, words, env=env, cwd=ROOT, log_file=log)
+        return self.begun
 
     def states(self) -> dict[str, str]:
         """How every worker stands, as `serve.status` says."""
@@ -150,7 +165,9 @@ class Docked:
         return host.text("docker", "ps", "--format", "{{.ID}} {{.Names}}").split("\n")[:-1]
 
     def clear(self) -> None:
-        """Remove every container of every host."""
+        """Remove every container of every host, and end what a test let run."""
+        if self.begun:
+            self.begun.kill()
         for host in self.hosts:
             host.exec(
                 "sh", "-c", "docker ps -aq | xargs -r docker rm -f; rm -rf /model /opt/bringup"

@@ -77,11 +77,12 @@ class Practice:
         default_factory=lambda: {"prefill": "prefill", "decode": "decode"}
     )
     with_front: bool = True
-    ready_timeout_s: int = 60
+    ready_timeout_s: int = 900
     spares: tuple[
         str, ...
     ] = ()  # hosts of the decode role besides its first, each a place of its own
     ports: dict[str, int] = field(default_factory=dict)
+    begun: list[Program] = field(default_factory=list)  # verbs that a test lets run
 
     def __post_init__(self) -> None:
         names = [*self.roles, "http"]
@@ -129,7 +130,7 @@ class Practice:
         file = "serve_dynamo.sh" if name == "aggregated" else f"serve_dynamo_{name}.sh"
         path = self.folder / f"serve/{NAME}/{file}"
         return subprocess.run(
-            ["sh", str(path), word], capture_output=True, text=True, check=False, timeout=60
+            ["sh", str(path), word], capture_output=True, text=True, check=False, timeout=240
         )
 
     def start(self, *roles: str) -> None:
@@ -150,6 +151,8 @@ class Practice:
 
     def stop(self) -> None:
         """Kill whatever runs."""
+        for program in self.begun:
+            program.kill()
         self._kill((*self.roles, "frontend"))
         for path in self.folder.glob(f"*/serve/{NAME}/*.pid"):
             with suppress(ProcessLookupError):
@@ -175,7 +178,7 @@ class Practice:
         how = ["--known-hosts", self.known_hosts] if self.known_hosts else ["--local"]
         return [sys.executable, "-m", "bringup", verb, *place, *state, *how, *more]
 
-    def run(self, verb: str, *more: str, seconds: int = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, verb: str, *more: str, seconds: int = 600) -> subprocess.CompletedProcess[str]:
         """Run a verb to its end."""
         return subprocess.run(
             self.words(verb, *more), cwd=ROOT, capture_output=True, text=True, check=False,
@@ -186,7 +189,9 @@ class Practice:
         """Start a verb and let it run."""
         log = self.folder / f"{verb}-{len(list(self.folder.glob('*.out')))}.out"
         env = {**os.environ, "HOME": str(self.folder)}
-        return Program.start(verb, self.words(verb, *more), env=env, cwd=ROOT, log_file=log)
+        words = self.words(verb, *more)
+        self.begun.append(Program.start(verb, words, env=env, cwd=ROOT, log_file=log))
+        return self.begun[-1]
 
     def write_inventory(self, **services: Any) -> None:
         """Write hosts and deployment."""

@@ -14,7 +14,7 @@ import pytest
 from tests.dynamo.processes import until
 from tests.fleet.yard import FleetHost, Yard
 
-from .docked import NAME, ROOT, TAG, Docked, docked
+from .docked import NAME, TAG, Docked, docked
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("serve-docker")]
 
@@ -261,21 +261,12 @@ def test_a_worker_that_ends_at_once_is_named_with_its_cause(pair: Docked) -> Non
 
 def test_docker_kill_during_the_wait_is_told_as_that(pair: Docked) -> None:
     start(pair)
-    words = ["ready", "--deployment", NAME, "--inventory", str(pair.inventory), "--json"]
-    words += ["--known-hosts", str(pair.yard.known_hosts), "--state", str(pair.folder / "state")]
-    waiting = subprocess.Popen(
-        [_python(), "-m", "bringup", *words, "--every", "0.5"], cwd=ROOT,
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert waiting.stdout is not None
+    waiting = pair.begin("ready", "--json", "--every", "0.5")
     key = names(pair)[1]
-    for line in waiting.stdout:
-        if f'"host": "{key}", "stage": "engine"' in line:
-            break
+    waiting.says(f'"host": "{key}", "stage": "engine"')
     pair.hosts[1].exec("docker", "kill", f"{NAME}-decode")
-    rest = waiting.stdout.read()
-    assert waiting.wait(60) == 1
-    last = json.loads(rest.splitlines()[-1])
+    assert waiting.ends() == 1, waiting.tail
+    last = json.loads(waiting.log.splitlines()[-1])
     assert (last["who"], [c["id"] for c in last["causes"]]) == (key, ["killed-from-outside"])
     assert pair.states()[key] == "exited (137)"
     start(pair)
@@ -338,12 +329,6 @@ def test_workers_that_are_gone_are_told_as_that(pair: Docked) -> None:
     rows = diagnosed(pair)
     assert {causes(rows[key])[0] for key in names(pair)} == {"not-there"}
     assert rows[names(pair)[1]]["causes"][0]["command"].endswith(f"--host {pair.hosts[1].name}")
-
-
-def _python() -> str:
-    import sys
-
-    return sys.executable
 
 
 @pytest.mark.parametrize(("restart", "after"), [("no", "exited"), ("unless-stopped", "runs")])

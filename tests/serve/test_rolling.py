@@ -47,15 +47,15 @@ class Clients:
     def __exit__(self, *_: object) -> None:
         self.ended.set()
         for thread in self.threads:
-            thread.join(60)
+            thread.join(300)
 
     def _ask(self) -> None:
         wish = request(NAME, "Say one short sentence.", 8, names_workers=True)
         while not self.ended.is_set():
-            answer = chat(self.url, wish, seconds=30)
+            answer = chat(self.url, wish, seconds=120)
             if not answer.is_good:
-                time.sleep(0.5)
-                answer = chat(self.url, wish, seconds=30)
+                time.sleep(2)
+                answer = chat(self.url, wish, seconds=120)
             self.answers.append(answer)
             time.sleep(0.02)
 

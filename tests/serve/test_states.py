@@ -21,15 +21,26 @@ from .practice import NAME, Practice, until
 pytestmark = pytest.mark.slow
 
 QUICK = ("--every", "0.3", "--budget", "listed=8", "--budget", "container=6")
+"""For what never comes up: the stage it stands in is over soon."""
+
+PATIENT = ("--every", "0.3", "--budget", "listed=240", "--budget", "registered=240")
+"""For what comes up, if late on a busy machine."""
 
 
-def ready(made: Practice, *more: str, seconds: int = 120) -> dict[str, Any]:
+def ready(made: Practice, *more: str, how: tuple[str, ...] = QUICK) -> dict[str, Any]:
     """Run `ready --json` and return its last object."""
-    done = made.run("ready", "--json", *QUICK, *more, seconds=seconds)
+    done = made.run("ready", "--json", *how, *more)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     verdicts: list[dict[str, Any]] = [one for one in found if one["schema"] == "bringup.ready/1"]
     assert verdicts, done.stdout + done.stderr
     return verdicts[-1] | {"exit": done.returncode, "events": found[:-1]}
+
+
+def serves(made: Practice) -> dict[str, Any]:
+    """Wait until it serves, and return what `ready --json` says last."""
+    seen = ready(made, how=PATIENT)
+    assert (seen["exit"], seen["verdict"]) == (0, "ready"), seen
+    return seen
 
 
 def causes(verdict: dict[str, Any]) -> list[str]:
@@ -41,8 +52,7 @@ def test_a_pair_goes_through_all_stages_in_order(deployment: MakePractice) -> No
     for mode in ("prefill", "decode"):
         made.set(mode, words=["--load-s", "8"])
     made.start()
-    seen = ready(made)
-    assert (seen["exit"], seen["verdict"]) == (0, "ready"), seen
+    seen = serves(made)
     assert "worker ids in the stream: prefill" in seen["proof"]
     assert "on h1" in seen["proof"]
     assert "on h2" in seen["proof"]
@@ -51,8 +61,7 @@ def test_a_pair_goes_through_all_stages_in_order(deployment: MakePractice) -> No
     assert stages[-1] == "listed"
     whole = [e["stage"] for e in seen["events"] if e["host"] == NAME]
     assert whole[-2:] == ["answers", "ready"]
-    again = ready(made)
-    assert again["verdict"] == "ready"
+    serves(made)
 
 
 def test_loading_workers_are_waited_for_and_their_second_start_is_foreseen(
@@ -65,9 +74,9 @@ def test_loading_workers_are_waited_for_and_their_second_start_is_foreseen(
     now = ready(made, "--now")
     assert (now["exit"], now["verdict"], now["left_s"]) == (1, "waiting", None)
     assert {w["role"]: w["stage"] for w in now["workers"]}["decode"] == "engine"
-    assert ready(made)["verdict"] == "ready"
+    serves(made)
     made.start()
-    assert 0 < ready(made, "--now")["left_s"] < 30
+    assert 0 < ready(made, "--now")["left_s"] < 600
 
 
 def test_prefill_alone_waits_for_decode_and_names_it(deployment: MakePractice) -> None:
@@ -82,9 +91,9 @@ def test_different_names_are_told_at_once(deployment: MakePractice) -> None:
     made = deployment()
     made.set("decode", name="another")
     made.start()
-    seen = ready(made, "--budget", "registered=60")
+    seen = ready(made, "--budget", "registered=900")
     assert causes(seen)[0] == "names-differ"
-    assert seen["seconds"] < 45
+    assert seen["seconds"] < 450, "not when the stage is over"
 
 
 def test_different_namespaces_are_told_at_once(deployment: MakePractice) -> None:
@@ -97,14 +106,13 @@ def test_different_namespaces_are_told_at_once(deployment: MakePractice) -> None
 def test_a_frontend_without_the_files_is_told_with_file_and_cure(deployment: MakePractice) -> None:
     made = deployment()
     made.start("prefill", "decode")
-    until(lambda: "registered" in made.log("prefill") + made.log("decode"), "both register")
     until(lambda: len(made.dynamo.announced().cards) >= 2, "both are announced")
     (made.model / "tokenizer_config.json").unlink()
     made.start("frontend")
-    seen = ready(made)
+    seen = ready(made, "--budget", "listed=900")
     assert causes(seen)[0] == "list-empty-files"
     assert "doctor-missing-file" in {finding["id"] for finding in seen["findings"]}
-    assert seen["seconds"] < 45
+    assert seen["seconds"] < 450, "not when the stage is over"
 
 
 def test_a_frontend_elsewhere_that_lists_nothing_is_told_as_likely_files(
@@ -153,7 +161,7 @@ def test_a_pair_on_nats_serves(deployment: MakePractice, loopback: MakeLoopback)
     for part in ("prefill", "decode", "frontend"):
         made.set(part, env={"DYN_REQUEST_PLANE": "nats", "DYN_EVENT_PLANE": "nats"})
     made.start()
-    assert ready(made)["verdict"] == "ready"
+    serves(made)
 
 
 def test_a_worker_whose_announced_port_does_not_answer_is_told(deployment: MakePractice) -> None:
@@ -202,12 +210,12 @@ def _filter(*words: str) -> None:
 def test_a_worker_killed_during_the_wait_ends_it(deployment: MakePractice) -> None:
     made = deployment()
     for mode in ("prefill", "decode"):
-        made.set(mode, words=["--load-s", "60"])
+        made.set(mode, words=["--load-s", "900"])
     made.start()
     waiting = made.begin("ready", "--json", *QUICK)
     waiting.says('"host": "h2/decode", "stage": "engine"')
     os.killpg(made.pid("decode"), signal.SIGKILL)
-    assert waiting.child.wait(60) == 1
+    assert waiting.ends() == 1, waiting.tail
     last = json.loads(waiting.log.splitlines()[-1])
     assert (last["who"], last["why"]) == ("h2/decode", "it is gone")
 
@@ -217,12 +225,12 @@ def test_a_worker_that_says_why_it_cannot_load_ends_the_wait_at_once(
 ) -> None:
     made = deployment()
     why = "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist"
-    made.set("decode", say=why, words=["--load-s", "60"])
+    made.set("decode", say=why, words=["--load-s", "900"])
     made.start()
     seen = ready(made)
     assert (seen["who"], causes(seen)[0]) == ("h2/decode", "flashinfer-no-nvcc")
     assert seen["causes"][0]["command"] == "bringup provision --host h2 --check"
-    assert seen["seconds"] < 30
+    assert seen["seconds"] < 450, "not when it has loaded"
 
 
 def test_an_etcd_that_is_away_for_a_moment_is_told_and_waited_for(
@@ -232,20 +240,20 @@ def test_an_etcd_that_is_away_for_a_moment_is_told_and_waited_for(
     assert dynamo.etcd is not None
     made = deployment(dynamo)
     for mode in ("prefill", "decode"):
-        made.set(mode, words=["--load-s", "8"], env={"ETCD_LEASE_TTL": "120"})
+        made.set(mode, words=["--load-s", "12"], env={"ETCD_LEASE_TTL": "600"})
     made.start()
-    waiting = made.begin("ready", "--json", "--every", "0.3")
+    waiting = made.begin("ready", "--json", *PATIENT, "--budget", "etcd=600")
     waiting.says('"host": "h2/decode", "stage": "engine"')
     dynamo.etcd.program.freeze()
     waiting.says('"stage": "etcd"')
     dynamo.etcd.program.thaw()
-    assert waiting.child.wait(90) == 0, waiting.log
+    assert waiting.ends(seconds=600) == 0, waiting.tail
     assert json.loads(waiting.log.splitlines()[-1])["verdict"] == "ready"
 
 
 def test_a_lease_that_is_lost_ends_the_wait_and_is_named(deployment: MakePractice) -> None:
     made = deployment()
-    made.set("decode", words=["--load-s", "60"])
+    made.set("decode", words=["--load-s", "900"])
     made.start("prefill", "decode")
     until(lambda: len(made.dynamo.announced().cards) == 1, "prefill is announced")
     assert made.dynamo.etcd is not None
@@ -260,11 +268,11 @@ def test_a_frontend_that_is_started_anew_does_not_end_the_wait(deployment: MakeP
     made = deployment()
     made.set("decode", words=["--load-s", "8"])
     made.start()
-    waiting = made.begin("ready", "--json", "--every", "0.3", "--budget", "container=60")
+    waiting = made.begin("ready", "--json", *PATIENT, "--budget", "container=240")
     waiting.says('"host": "h1/frontend", "stage": "listed"')
     assert made.script("frontend", "--stop").returncode == 0
     made.start("frontend")
-    assert waiting.child.wait(90) in (0, 1), waiting.log
+    assert waiting.ends(seconds=600) in (0, 1), waiting.tail
     last = json.loads(waiting.log.splitlines()[-1])
     assert last["verdict"] == "ready" or last["who"] == "h1/frontend"
 
@@ -281,8 +289,7 @@ def diagnosed(made: Practice) -> dict[str, dict[str, Any]]:
 def test_a_deployment_that_serves_is_told_as_well(deployment: MakePractice) -> None:
     made = deployment()
     made.start()
-    until(lambda: len(made.dynamo.announced().cards) >= 2, "both are announced")
-    assert ready(made)["verdict"] == "ready"
+    serves(made)
     found = diagnosed(made)
     assert {key: row["well"] for key, row in found.items()} == {
         "h1/prefill": True, "h2/decode": True, "h1/frontend": True, NAME: True,
@@ -313,7 +320,7 @@ def test_states_are_named_at_one_look(deployment: MakePractice) -> None:
 
     made.set("decode")
     made.start("decode")
-    until(lambda: ready(made)["verdict"] == "ready", "it serves")
+    serves(made)
     os.killpg(made.pid("decode"), signal.SIGKILL)
     found = diagnosed(made)
     assert causes(found["h2/decode"]) == ["not-there"]
@@ -334,7 +341,7 @@ def test_an_etcd_that_is_away_is_named_for_every_worker(
     assert dynamo.etcd is not None
     made = deployment(dynamo)
     for mode in ("prefill", "decode"):
-        made.set(mode, words=["--load-s", "60"])
+        made.set(mode, words=["--load-s", "900"])
     made.start("prefill", "decode")
     dynamo.etcd.program.freeze()
     found = diagnosed(made)
