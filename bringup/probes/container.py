@@ -11,7 +11,8 @@ from typing import Any
 from ..core.facts import Probe, looked
 from ..core.reading import Absent, Known, Reading, Unknown
 from ..core.script import Section
-from .text import GET, answered, first, natural, rows, space, told, whole
+from .readers import podman
+from .text import answered, first, space, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +46,6 @@ class ContainerToolkit:
 
 
 @dataclass(frozen=True, slots=True)
-class CdiSpec:
-    """One CDI specification file that offers GPUs. `driver` is the one it was made for."""
-
-    path: str
-    driver: str = ""
-    devices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CdiSpecs:
-    """All CDI specification files with NVIDIA devices."""
-
-    specs: tuple[CdiSpec, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class DaemonConfig:
     """What /etc/docker/daemon.json sets, of what matters here."""
 
@@ -69,12 +54,8 @@ class DaemonConfig:
     default_runtime: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceLinks:
-    """How many links in /dev/char lead to NVIDIA devices: by them systemd knows the devices."""
-
-    nvidia: int
-
+DOWN = "annot connect to the Docker daemon|ailed to connect to the docker API|connect to Podman"
+"""How an engine's client says that nobody answers it; docker 29 has words of its own."""
 
 # `docker info` asks the daemon, so a login without access gets its refusal, not an empty answer.
 SCRIPT = r"""
@@ -98,8 +79,6 @@ def parse(section: Section) -> Reading[ContainerEngine]:
     name, _, rest = section.text.partition("\n")
     if name not in ("engine docker", "engine podman"):
         return Unknown("neither docker nor podman was asked", section.first)
-    if document := _object(rest):
-        return _from_document(document, rest)
     return read_info(rest)
 
 
@@ -172,7 +151,15 @@ def _strings(value: object) -> tuple[str, ...]:
 
 
 def read_info(text: str) -> Reading[ContainerEngine]:
-    """Return what ``docker info`` tells as text."""
+    """Return what ``docker info`` or ``podman info`` tells, as JSON or as people see it."""
+    if document := _object(text):
+        return _from_document(document, text)
+    if re.search(r"(?m)^store:$", text):
+        return _from_document(podman.document(text), text)
+    return _read_text(text)
+
+
+def _read_text(text: str) -> Reading[ContainerEngine]:
     version = re.search(r"(?m)^\s*Server Version:\s*(\S+)", text)
     if version is None:
         said = list(_said(text))
@@ -192,7 +179,7 @@ def read_info(text: str) -> Reading[ContainerEngine]:
 
 def _said(text: str) -> list[str]:
     """Return the lines in which docker says what went wrong."""
-    found = re.findall(r"(?m)^.*(?:ERROR|annot connect|permission denied).*$", text)
+    found = re.findall(rf"(?m)^.*(?:ERROR|{DOWN}|permission denied).*$", text)
     return [line.strip() for line in found]
 
 
@@ -236,56 +223,6 @@ def parse_toolkit(section: Section) -> Reading[ContainerToolkit]:
     return Known(ContainerToolkit(found[1]), section.first)
 
 
-# On most distributions /var/run is a link to /run, and outside the root folder it would be ours.
-CDI = r"""
-for d in /etc/cdi /run/cdi /var/run/cdi; do
-  [ "$d" = /var/run/cdi ] && [ -h "$R/var/run" ] && continue
-  [ -d "$R$d" ] || continue
-  [ -r "$R$d" ] || { echo "unreadable	$d"; continue; }
-  for f in "$R$d"/*.yaml "$R$d"/*.yml "$R$d"/*.json; do
-    [ -e "$f" ] || continue
-    [ -r "$f" ] || { printf 'unreadable\t%s\n' "${f#"$R"}"; continue; }
-    printf 'spec\t%s\n' "${f#"$R"}"
-    grep -oE '"?kind"?: *"?[A-Za-z.]+/[a-z]+' "$f" | sed 's/^/kind	/'
-    grep -oE 'lib(cuda|nvidia-ml)\.so\.[0-9]+(\.[0-9]+)+' "$f" | sort -u | sed 's/^/library	/'
-    grep -oE '^ *(- )?"?name"?: *"?[A-Za-z0-9:._-]+' "$f" | sed 's/^/device	/'
-  done
-done
-echo "end	of specifications"
-"""
-
-
-def parse_cdi(section: Section) -> Reading[CdiSpecs]:
-    """Return the specifications with NVIDIA GPUs; unknown where a file cannot be read."""
-    answer = answered(section)
-    if not isinstance(answer, Known):
-        return answer
-    if "end\tof specifications" not in answer.value:
-        return Unknown("the list of CDI files was cut off", section.first)
-    files: dict[str, dict[str, list[str]]] = {}
-    path = ""
-    for key, value, *_ in rows(answer.value):
-        path = value if key == "spec" else path
-        files.setdefault(path, {}).setdefault(key, []).append(value)
-    hidden = first(told(answer.value), "unreadable")
-    found = tuple(_spec(path, told) for path, told in files.items() if _offers_gpus(told))
-    if not found and hidden:
-        return Unknown(f"permission denied: {hidden}")
-    if not found:
-        return Absent("no CDI specification with NVIDIA devices")
-    return Known(CdiSpecs(found), ", ".join(f"{s.path} for driver {s.driver}" for s in found))
-
-
-def _offers_gpus(told: Mapping[str, list[str]]) -> bool:
-    return any("nvidia.com/gpu" in kind for kind in told.get("kind", ()))
-
-
-def _spec(path: str, told: Mapping[str, list[str]]) -> CdiSpec:
-    numbers = {library.partition(".so.")[2] for library in told.get("library", ())}
-    names = (line.partition("name")[2].strip(' ":') for line in told.get("device", ()))
-    return CdiSpec(path, max(numbers, key=natural, default=""), tuple(names))
-
-
 DAEMON = r"""
 [ -d "$R/etc" ] || { echo "no folder /etc"; exit 4; }
 [ -e "$R/etc/docker/daemon.json" ] || { echo "absent: no /etc/docker/daemon.json"; exit 3; }
@@ -314,37 +251,10 @@ def parse_daemon(section: Section) -> Reading[DaemonConfig]:
     return Known(config, f"log-opts: {limits or 'none'}")
 
 
-LINKS = (
-    GET
-    + r"""
-[ -d "$R/dev" ] || { echo "no folder /dev"; exit 4; }
-n=0
-for f in "$R"/dev/char/*; do
-  [ -h "$f" ] || continue
-  case $(readlink "$f") in *nvidia*) n=$((n + 1)) ;; esac
-done
-say nvidia $n
-"""
-)
-
-
-def parse_links(section: Section) -> Reading[DeviceLinks]:
-    """Return how many device links there are."""
-    answer = answered(section)
-    if not isinstance(answer, Known):
-        return answer
-    number = whole(first(told(answer.value), "nvidia"))
-    if number is None:
-        return Unknown("no count of links", section.first)
-    return Known(DeviceLinks(number), f"{number} NVIDIA links in /dev/char")
-
-
 PROBE = Probe("engine", ContainerEngine, SCRIPT, parse, seconds=10, tool="docker")
 PROBES = (
     PROBE,
     Probe("engine_disk", EngineDisk, DISK, parse_disk, seconds=8, tool="docker", volatile=True),
     Probe("container_toolkit", ContainerToolkit, "ask nvidia-ctk --version", parse_toolkit),
-    Probe("cdi", CdiSpecs, CDI, parse_cdi),
     Probe("docker_daemon", DaemonConfig, DAEMON, parse_daemon),
-    Probe("device_links", DeviceLinks, LINKS, parse_links),
 )

@@ -7,23 +7,22 @@ this order: the inventory's word, VPD, PCI functions of one chip, nearness to a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .hca import GpuSlot, Hca, InfiniBand, Purpose, Sighting
+from .hca_rails import CLOSENESS, NEAR, assigned
 from .text import natural
-
-CLOSENESS = ("PIX", "PXB", "PHB", "NODE", "SYS")
-"""How near a device is to a GPU, nearest first, in the words of ``nvidia-smi topo -m``."""
-
-NEAR = ("PIX", "PXB")
-"""Levels at which data goes between GPU and NIC without passing the processor."""
 
 SLOW_ETHERNET_GB_S = 100
 """An active Ethernet port below this rate is for management or storage on a GPU host."""
 
 BLUEFIELD = ("15b3:a2d6", "15b3:a2dc", "15b3:a2df")
 """PCI ids of BlueField-2, -3 and -4 network functions."""
+
+SOFTWARE = re.compile(r"(?:rxe|siw)_?\w*\d")
+"""Names of devices that the kernel emulates over any network card."""
 
 Levels = Mapping[str, tuple[str, ...]]
 """Levels of each device by name, in the order of the GPUs."""
@@ -166,7 +165,7 @@ def _purposes(seen: Sequence[Sighting], levels: Levels) -> dict[str, Verdict]:
     near = [device for device in left if _nearest(levels.get(device.name, ())) in NEAR]
     compare = _beside_gpus(near, levels) if near else _by_part(left, slots)
     verdicts = {**sure, **{device.name: compare(device) for device in left}}
-    return _without_slow(seen, verdicts)
+    return _without_slow(seen, _without_strangers(seen, verdicts))
 
 
 def _slots(seen: Sequence[Sighting]) -> dict[str, tuple[Sighting, ...]]:
@@ -183,6 +182,8 @@ def _by_sign(device: Sighting, functions: tuple[Sighting, ...]) -> Verdict | Non
         return Purpose.BRIDGE, "VPD says SW_MNG"
     if device.is_virtual:
         return Purpose.STORAGE, "virtual function of another device"
+    if SOFTWARE.match(device.name):
+        return Purpose.STORAGE, "RDMA in software: the processor copies"
     if _looks_like_bridge(device, functions):
         return Purpose.BRIDGE, f"{len(functions)} InfiniBand functions in one PCI slot, no VPD read"
     if _is_slow_ethernet(device):
@@ -235,6 +236,35 @@ def _is_bluefield(device: Sighting) -> bool:
     return device.part in BLUEFIELD or "bluefield" in device.model.lower()
 
 
+def _without_strangers(
+    seen: Sequence[Sighting], verdicts: dict[str, Verdict]
+) -> dict[str, Verdict]:
+    """Beside compute devices on InfiniBand, an idle Ethernet port or another maker's is none."""
+    compute = [d for d in seen if verdicts[d.name][0] is Purpose.COMPUTE]
+    rails = [d for d in compute if d.link_layer == "InfiniBand" or d.lid]
+    if not rails:
+        return verdicts
+    like = f"unlike {rails[0].name}"
+    own = _maker(rails[0])
+    strangers = {d.name: "another maker's card" for d in compute if _maker(d) not in ("", own)}
+    idle = {
+        d.name: "Ethernet, not in use"
+        for d in compute
+        if d.link_layer == "Ethernet" and d.state not in ("", "ACTIVE")
+    }
+    return verdicts | {
+        name: (Purpose.STORAGE, f"{why}, {like}") for name, why in {**strangers, **idle}.items()
+    }
+
+
+MAKERS = ("mlx5", "mlx4", "bnxt_re", "irdma", "ionic", "erdma", "hns")
+"""Drivers by what they call their devices; names by bus address (ibp24s0) tell no maker."""
+
+
+def _maker(device: Sighting) -> str:
+    return next((maker for maker in MAKERS if device.name.startswith(maker)), "")
+
+
 def _without_slow(seen: Sequence[Sighting], verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
     """An active device at less than half of the fastest compute device's rate is not one."""
     rates = {
@@ -255,48 +285,3 @@ def _without_slow(seen: Sequence[Sighting], verdicts: dict[str, Verdict]) -> dic
 def _nearest(levels: Iterable[str]) -> str:
     known = [level for level in levels if level in CLOSENESS]
     return min(known, key=CLOSENESS.index, default="")
-
-
-def assigned(devices: tuple[Hca, ...], gpus: tuple[str, ...]) -> InfiniBand:
-    """Return devices with each GPU's own: nearest pair first, one each, then a share of the rest.
-
-    A device that is farther than PXB is no second rail; where devices are fewer than GPUs, the
-    GPUs left over share the nearest one.
-    """
-    compute = [d for d in devices if d.purpose is Purpose.COMPUTE and d.levels]
-    count = max((len(d.levels) for d in compute), default=0)
-    rails: dict[int, tuple[str, ...]] = {}
-    free = list(compute)
-    while free:
-        turn = _one_each(free, range(count), CLOSENESS if not rails else NEAR)
-        if not turn:
-            break
-        rails = {g: rails.get(g, ()) + ((turn[g],) if g in turn else ()) for g in range(count)}
-        free = [d for d in free if d.name not in turn.values()]
-    nearest = {gpu: names[0] for gpu, names in rails.items() if names}
-    left = [gpu for gpu in range(count) if gpu not in nearest]
-    nearest |= {g: name for g in left if (name := _closest(compute, g))}
-    return InfiniBand(devices, dict(sorted(nearest.items())), rails, gpus)
-
-
-def _one_each(
-    devices: Sequence[Hca], gpus: Iterable[int], allowed: Sequence[str]
-) -> dict[int, str]:
-    """Pair greedily: the nearest pair first, then lower GPU index, then natural name order."""
-    pairs = sorted(
-        (CLOSENESS.index(device.levels[gpu]), gpu, natural(device.name), device.name)
-        for gpu in gpus
-        for device in devices
-        if gpu < len(device.levels) and device.levels[gpu] in allowed
-    )
-    chosen: dict[int, str] = {}
-    for _, gpu, _, name in pairs:
-        if gpu not in chosen and name not in chosen.values():
-            chosen[gpu] = name
-    return chosen
-
-
-def _closest(devices: Sequence[Hca], gpu: int) -> str:
-    known = [d for d in devices if gpu < len(d.levels) and d.levels[gpu] in CLOSENESS]
-    best = min(known, key=lambda d: CLOSENESS.index(d.levels[gpu]), default=None)
-    return best.name if best else ""

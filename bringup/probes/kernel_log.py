@@ -22,15 +22,19 @@ class Xid:
 
 @dataclass(frozen=True, slots=True)
 class KernelLog:
-    """`complaints` are lines about GPUs, the driver or memory that are no XID."""
+    """`complaints` are lines about GPUs, the driver or memory that are no XID.
+
+    `switch_errors` are SXIDs: what NVSwitches report, on boards whose switches are on the bus.
+    """
 
     xids: tuple[Xid, ...] | None = None
     complaints: tuple[str, ...] | None = None
+    switch_errors: tuple[Xid, ...] = ()
 
 
 # What checks look for; the whole log of a busy host is too long to carry.
 WANTED = (
-    "NVRM:", "nouveau", "devmem_alloc_pagemap", "nvidia-uvm", "Hardware Error",
+    "NVRM:", "SXid", "nouveau", "devmem_alloc_pagemap", "nvidia-uvm", "Hardware Error",
     "Uncorrect", "fallen off", "mlx5_core.*\\(assert\\|health\\|fw error\\)", "Out of memory",
 )  # fmt: skip
 
@@ -46,7 +50,11 @@ printf '%s\n' "$t" | grep -i {_GREP} | tail -n 400
 echo 'end of log'
 """
 
-_XID = re.compile(r"NVRM: (?:GPU at \S+: )?Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d+)(?:,|\s|$)")
+# A MIG instance stands behind the address: ``Xid (PCI:0000:9b:00 GPU-I:05): 43``.
+_XID = re.compile(
+    r"NVRM: (?:GPU at \S+: )?Xid \((?:PCI:)?([0-9A-Fa-f:.]+)(?: [^)]*)?\): (\d+)(?:,|\s|$)"
+)
+_SXID = re.compile(r"SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d{1,6}), (?=Fatal|Non-fatal)")
 
 
 def parse(section: Section) -> Reading[KernelLog]:
@@ -64,12 +72,16 @@ def parse(section: Section) -> Reading[KernelLog]:
 def read(text: str) -> KernelLog:
     """Return XIDs and other complaints out of lines of dmesg or journalctl -k."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    xids = tuple(
+    others = tuple(line for line in lines if not _XID.search(line) and "SXid (" not in line)
+    return KernelLog(_reports(_XID, lines), others, _reports(_SXID, lines))
+
+
+def _reports(pattern: re.Pattern[str], lines: list[str]) -> tuple[Xid, ...]:
+    return tuple(
         Xid(int(found[2]), found[1].lower(), line, _seconds(line))
         for line in lines
-        if (found := _XID.search(line)) and len(found[2]) < 6
+        if (found := pattern.search(line)) and len(found[2]) < 6
     )
-    return KernelLog(xids, tuple(line for line in lines if not _XID.search(line)))
 
 
 def _seconds(line: str) -> float | None:

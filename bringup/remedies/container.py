@@ -9,7 +9,8 @@ from ..core.steps import Step
 from ..core.version import at_least
 from ..core.words import quote
 from ..probes.access import Access
-from ..probes.container import CdiSpecs, ContainerEngine, ContainerToolkit, DeviceLinks
+from ..probes.cdi import CdiSpecs, DeviceLinks
+from ..probes.container import ContainerEngine, ContainerToolkit
 from ..probes.containers import Containers
 from ..probes.driver import Driver
 from ..rules.judging import told

@@ -13,7 +13,7 @@ from ..probes.fabric import FabricManager
 from ..probes.kernel import Modules
 from ..probes.slurm import GpuOwners
 from ..rules import where
-from ..rules.checks_gpu_presence import driver_version
+from ..rules.checks_gpu_driver import driver_version
 from ..rules.toolchain import driver_cuda, floor_of, inside
 from ..steps.command import command_step
 from ..steps.directory import directory_step

@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+import re
 
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..probes.cdi import CdiSpecs, DeviceLinks
 from ..probes.container import (
-    CdiSpecs,
+    DOWN,
     ContainerEngine,
     ContainerToolkit,
     DaemonConfig,
-    DeviceLinks,
     EngineDisk,
 )
 from ..probes.containers import Container, Containers
-from ..probes.driver import Driver
 from ..probes.inside import Inside
 from ..probes.stored_image import StoredImage
 from ..probes.text import version
 from . import where
-from .judging import QUIET, SOFT, gpu_count, not_told, told, unread
+from .containing import INSTALL, RELOAD, RUN, of_containers
+from .judging import QUIET, SOFT, not_told, unread
 
-INSTALL = (
-    "install nvidia-container-toolkit, then: nvidia-ctk runtime configure --runtime=docker && "
-    "systemctl restart docker (or, for CDI: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml)"
-)
-RELOAD = "https://github.com/NVIDIA/nvidia-container-toolkit/issues/1227"
-RUN = "--device nvidia.com/gpu=all"
 SAFE, NEWEST_FLAWED = (1, 17, 8), (1, 18)
 LEAST_MIB, NEEDED_MIB = 20 * 1024, 100 * 1024  # our own words: images take 15 to 50 GiB
 OLD_ENGINE = (20, 10)
-
-
-def of_containers(look: Callable[[World], Seen]) -> Callable[[World], Seen]:
-    """Make a row's look from one that only matters where the engine runs in a container."""
-
-    @wraps(look)
-    def whole(world: World) -> Seen:
-        if world.deployment is not None and not world.deployment.in_container:
-            return skipped("the engine runs on the host, not in a container")
-        return look(world)
-
-    return whole
 
 
 @of_containers
@@ -59,7 +40,7 @@ def _engine(world: World) -> Seen:
     if "permission denied" in reading.why:
         remedy = "usermod -aG docker USER and log in anew, or set sudo: true for the host"
         return failed(reading.evidence or reading.why, level=_worse(level), remedy=remedy)
-    if "annot connect to the Docker daemon" in reading.why:
+    if re.search(DOWN, reading.why):
         return failed(reading.why, level=_worse(level), remedy="systemctl start docker")
     return unread(reading, essential=must)
 
@@ -89,76 +70,6 @@ def _toolkit(world: World) -> Seen:
     if number < SAFE:
         return failed(f"{reading.evidence}: before 1.17.8 a container may take over the host")
     return passed(reading.evidence) if number >= NEWEST_FLAWED else warned(reading.evidence)
-
-
-@of_containers
-def _way_to_gpus(world: World) -> Seen:
-    reading, specs = world.facts[ContainerEngine], world.facts[CdiSpecs]
-    if isinstance(reading, Absent):
-        return skipped("no container engine on this host")
-    if isinstance(reading, Unknown):
-        return unread(reading, essential=world.deployment is not None)
-    engine = reading.value
-    stale = _stale(world)
-    if stale:
-        return warned(*stale, remedy="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
-    if "nvidia" in engine.runtimes:
-        return passed(f"runtimes: {' '.join(engine.runtimes)}")
-    if any("nvidia.com/gpu" in device for device in engine.cdi_devices):
-        return passed(f"CDI devices: {' '.join(engine.cdi_devices[:3])}")
-    if isinstance(specs, Known):
-        paths = " ".join(spec.path for spec in specs.value.specs)
-        return passed(f"CDI specification: {paths}")
-    if gpu_count(world) == 0:
-        return skipped("no GPU on this host")
-    if isinstance(specs, Unknown) and specs.why != "not asked":
-        return unread(specs, essential=world.deployment is not None)
-    if not engine.runtimes:  # an engine lists runc at least, so its list was not told
-        return not_told("the engine's runtimes")
-    return failed(f"runtimes: {' '.join(engine.runtimes)}", "no CDI device is offered")
-
-
-def _stale(world: World) -> tuple[str, ...]:
-    """Name the CDI files made for another driver: their libraries are gone."""
-    specs, driver = world.facts[CdiSpecs], world.facts[Driver]
-    loaded = told(driver.value.loaded) if isinstance(driver, Known) else ""
-    if not isinstance(specs, Known) or not loaded:
-        return ()
-    return tuple(
-        f"{spec.path} is for driver {spec.driver}, loaded is {loaded}"
-        for spec in specs.value.specs
-        if spec.driver and spec.driver != loaded
-    )
-
-
-@of_containers
-def _gpus_inside(world: World) -> Seen:
-    reading, count = world.facts[Inside], gpu_count(world)
-    if isinstance(reading, Absent):
-        return skipped("no container of ours is up")
-    if isinstance(reading, Unknown):
-        return unread(reading)
-    gpus = reading.value.gpus
-    name = reading.value.container or "the image"
-    if not isinstance(gpus, Known):
-        return not_told(f"GPUs inside {name}")
-    if gpus.value == 0 and count != 0:
-        lines = (f"{name}: {gpus.evidence}", f"host: {_host(count)}")
-        if reading.value.container:
-            return failed(*lines)
-        # What is up goes on with what it runs; what cannot start serves nobody.
-        return failed(*lines, level=Level.BLOCK, remedy=INSTALL)
-    if count is not None and gpus.value < count and not _takes_some(world):
-        return failed(f"{name} sees {gpus.value} GPUs, the host has {count}")
-    return passed(f"{name} sees {gpus.value} GPUs")
-
-
-def _host(count: int | None) -> str:
-    return f"{count} GPUs, so this is no hardware fault" if count else "not told"
-
-
-def _takes_some(world: World) -> bool:
-    return world.role is not None and bool(world.role.gpus)
 
 
 @of_containers
@@ -280,17 +191,6 @@ ROWS: tuple[Row[World], ...] = (
         "the default",
         "https://github.com/NVIDIA/nvidia-container-toolkit/releases/tag/v1.17.8",
         "apt-get install --only-upgrade nvidia-container-toolkit", SOFT,
-    ),
-    Row(
-        "CTR-03", "A container can get GPUs", _way_to_gpus,
-        "docker needs the nvidia runtime or CDI devices; a directory for CDI alone offers nothing",
-        "https://github.com/docker/cli/issues/2425", INSTALL,
-    ),
-    Row(
-        "CTR-04", "The container sees the host's GPUs", _gpus_inside,
-        "after systemctl daemon-reload a container may lose its GPUs while the host is healthy; "
-        "what runs goes on until it starts a new process",
-        RELOAD, f"recreate the container with {RUN} or with explicit device nodes", SOFT,
     ),
     Row(
         "CTR-05", "A reload of systemd leaves containers their GPUs", _reload,

@@ -14,7 +14,7 @@ from ..probes.fabric import FabricManager
 from ..probes.gpu import Gpu, Gpus
 from ..probes.identity import Identity
 from ..probes.kernel import Modules
-from .checks_gpu_presence import driver_version
+from .checks_gpu_driver import driver_version
 from .judging import (
     SOFT,
     gpu_count,

@@ -27,8 +27,10 @@ def _xids(world: World) -> Seen:
     reading = world.facts[KernelLog]
     if not isinstance(reading, Known):
         return unread(reading)
+    if torn := [e for e in reading.value.switch_errors if ", Fatal," in e.line]:
+        return failed(*_lines(torn), remedy=f"drain, then power-cycle the host: {SWITCH}")
     if reading.value.xids is None:
-        return not_told("XIDs in the kernel log")
+        return _switches(reading.value.switch_errors) or not_told("XIDs in the kernel log")
     uptime = uptime_s(world)
     seen = [(xid, action_of(xid.code, xid.line)) for xid in reading.value.xids]
     fatal = [xid for xid, action in seen if action.is_fatal]
@@ -44,7 +46,18 @@ def _xids(world: World) -> Seen:
     rest = [xid for xid, action in seen if action is Action.APPLICATION]
     if rest:
         return warned(*_lines(rest), level=Level.NOTE, remedy=_remedy(rest))
-    return passed("no XID since the host started")
+    return _switches(reading.value.switch_errors) or passed("no XID asks for anything")
+
+
+SWITCH = "an NVSwitch lost a link or its state, and every GPU behind it with it"
+
+
+def _switches(errors: tuple[Xid, ...]) -> Seen | None:
+    """Judge errors of NVSwitches that jobs survive."""
+    if not errors:
+        return None
+    remedy = "nothing at once; where they go on: nvidia-smi nvlink -e, then call service"
+    return warned(*_lines(list(errors)), level=Level.NOTE, remedy=remedy)
 
 
 def _is_recent(xid: Xid, uptime: int | None) -> bool:

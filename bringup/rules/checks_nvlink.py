@@ -10,6 +10,9 @@ from ..probes.bandwidth import Bandwidth
 from ..probes.topology import Topology
 from .judging import SOFT, gpu_count, loss, not_told, unread
 
+SHORT_OF = 0.9
+"""Of a link's rate: some firmware tells 50 GB/s for the 53.125 of a B200 (nvbandwidth#44)."""
+
 
 def _links(world: World) -> Seen:
     if why := _no_links(world):
@@ -43,7 +46,7 @@ def _inactive(speeds: tuple[float | None, ...]) -> str:
 def _speed(world: World, speeds: set[float]) -> Seen:
     want = world.kind.nvlink_gb_s if world.kind else None
     shown = ", ".join(f"{speed:g} GB/s" for speed in sorted(speeds))
-    if want and speeds and min(speeds) < want * 0.95:
+    if want and speeds and min(speeds) < want * SHORT_OF:
         return warned(f"NVLinks run at {shown}, this board has {want:g} GB/s")
     return passed(f"all NVLinks are active at {shown}")
 

@@ -10,7 +10,7 @@ from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skippe
 from ..probes.driver import Driver
 from ..probes.gpu import Gpus
 from ..probes.hca import InfiniBand, nccl_ib_hca, rail_order, ucx_net_devices
-from ..probes.hca_purpose import CLOSENESS, NEAR
+from ..probes.hca_rails import CLOSENESS, NEAR
 from ..probes.identity import Identity
 from ..probes.inside import Inside
 from ..probes.kernel import Boot, Modules
@@ -166,7 +166,7 @@ def _roce(_world: World, ib: InfiniBand) -> Seen:
 def _none(world: World) -> Seen:
     reading = world.facts[InfiniBand]
     if isinstance(reading, Unknown):
-        return unread(reading)
+        return unread(reading, essential=_is_needed(world))
     if isinstance(reading, Absent):
         return _without(world, reading.evidence)
     usable = rail_order(reading.value)
@@ -175,6 +175,13 @@ def _none(world: World) -> Seen:
     if reading.value.compute and not any(device.state for device in reading.value.compute):
         return not_told("the state of the compute ports")
     return _without(world, "no active port")
+
+
+def _is_needed(world: World) -> bool:
+    deployment, role = world.deployment, world.role
+    if deployment is None or role is None or deployment.accept_tcp:
+        return False
+    return needs_network(deployment, role)
 
 
 def _should_have(world: World) -> bool:
@@ -194,10 +201,10 @@ def _without(world: World, line: str) -> Seen:
     deployment, role = world.deployment, world.role
     if deployment is None or role is None:
         return warned(line, level=Level.WARN if _should_have(world) else Level.NOTE)
-    if not needs_network(deployment, role):
-        return warned(line, level=Level.NOTE)
-    if deployment.accept_tcp:
+    if deployment.accept_tcp and needs_network(deployment, role):
         return warned(line, "accept_tcp: true")
+    if not _is_needed(world):
+        return warned(line, level=Level.NOTE)
     return failed(line, f"role {role.name} talks to other hosts' GPUs", level=Level.WARN)
 
 

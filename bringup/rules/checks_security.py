@@ -11,7 +11,7 @@ from ..core.version import at_least
 from ..probes.access import Access, HostKey
 from ..probes.container import ContainerToolkit
 from . import where
-from .checks_gpu_presence import driver_version
+from .checks_gpu_driver import driver_version
 from .judging import SOFT, not_told, unread
 
 SAFE_TOOLKIT = "1.17.8"

@@ -12,7 +12,7 @@ from ..probes.inside import Inside
 from ..probes.packages import PythonPackages
 from ..probes.toolkit import Nvcc
 from . import where
-from .checks_gpu_presence import driver_version
+from .checks_gpu_driver import driver_version
 
 FLOORS: Mapping[str, str] = {
     "8.0": "11.0", "8.6": "11.1", "8.9": "11.8", "9.0": "11.8", "10.0": "12.8", "10.3": "12.9",

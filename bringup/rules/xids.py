@@ -6,6 +6,7 @@ Validation; a code that is not listed here is shown and judged as a warning.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -91,18 +92,26 @@ XIDS: Mapping[int, Meaning] = {
 }
 
 
+NVLINK5 = range(144, 151)
+"""XIDs of NVLink 5, whose line says whether the error was fatal (leptonai/gpud#1174)."""
+
+
 def action_of(code: int, line: str = "") -> Action:
-    """Return what an XID asks for. 154 says it itself in its line."""
+    """Return what an XID asks for. 154 says it itself in its line, NVLink 5 how grave it is."""
     if code == 154:
         return _changed(line)
+    if code in NVLINK5 and re.search(r"(?i)\bnon-?fatal\b", line):
+        return Action.WATCH
     meaning = XIDS.get(code)
     return meaning.action if meaning else Action.WATCH
 
 
 def _changed(line: str) -> Action:
-    if "(None)" in line or "to 0x0" in line:
+    """Read ``changed from 0x0 (None) to 0x2 (Node Reboot Required)``: the last word counts."""
+    wanted = line.rpartition(" to ")[2]
+    if "(None)" in wanted or wanted.startswith("0x0"):
         return Action.NONE
-    return Action.REBOOT if "Reboot" in line else Action.RESET
+    return Action.REBOOT if "Reboot" in wanted else Action.RESET
 
 
 def meaning_of(code: int) -> str:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from bringup.core.facts import Probe
 from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.core.script import Section
-from bringup.probes import container, containers
-from bringup.probes.container import CdiSpec, CdiSpecs, ContainerEngine, DaemonConfig
+from bringup.probes import cdi, container, containers
+from bringup.probes.cdi import CdiSpec, CdiSpecs
+from bringup.probes.container import ContainerEngine, DaemonConfig
 from bringup.probes.containers import Container, Containers, container_of
 from bringup.probes.inside import Inside, image_look
 from bringup.probes.stored_image import StoredImage, image_probe
@@ -23,7 +24,7 @@ from .asking import ask
 from .dockerd import daemon, docker
 
 ALL = (
-    *container.PROBES, *containers.PROBES, image_probe("x"), containers.inside_probe("x")
+    *cdi.PROBES, *container.PROBES, *containers.PROBES, image_probe("x"), containers.inside_probe("x")
 )  # fmt: skip
 
 
@@ -120,14 +121,14 @@ end\tof specifications
 
 
 def test_a_cdi_file_tells_the_driver_that_it_was_made_for() -> None:
-    found = container.parse_cdi(section(CDI))
+    found = cdi.parse_cdi(section(CDI))
     assert isinstance(found, Known)
     assert found.value == CdiSpecs((CdiSpec("/run/cdi/nvidia.yaml", "580.95.05", ("0:1", "all")),))
 
 
 def test_a_cdi_folder_that_nobody_may_read_is_unknown() -> None:
     text = "unreadable\t/etc/cdi\nend\tof specifications\n"
-    assert isinstance(container.parse_cdi(section(text)), Unknown)
+    assert isinstance(cdi.parse_cdi(section(text)), Unknown)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,11 @@ import pytest
 from bringup.core.host import Host, Login
 from bringup.core.reading import Absent, Known, Unknown
 from bringup.core.rules import World
+from bringup.probes.cdi import CdiSpec, CdiSpecs, DeviceLinks
 from bringup.probes.container import (
-    CdiSpec,
-    CdiSpecs,
     ContainerEngine,
     ContainerToolkit,
     DaemonConfig,
-    DeviceLinks,
     EngineDisk,
 )
 from bringup.probes.containers import Container, Containers

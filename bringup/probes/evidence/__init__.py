@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...core.facts import Facts
-from . import containers, driver, files, gpus, host, network, slurm, tools, units
+from . import containers, driver, engine, files, gpus, host, network, rdma, slurm, tools, units
 from .asked import HOST, Asked, Output
 from .command_line import asked
 from .joining import facts_from
@@ -24,7 +24,9 @@ _READERS: Readers = {
     **files.READERS,
     **units.READERS,
     **network.READERS,
+    **rdma.READERS,
     **containers.READERS,
+    **engine.READERS,
     **slurm.READERS,
     **gpus.READERS,
 }

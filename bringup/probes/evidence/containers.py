@@ -8,14 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.reading import Absent, Known
+from ..cdi import CdiSpec, CdiSpecs, DeviceLinks
 from ..compilers import Compilers
 from ..container import (
-    CdiSpec,
-    CdiSpecs,
-    ContainerEngine,
     ContainerToolkit,
-    DeviceLinks,
-    read_info,
 )
 from ..containers import (
     Container,
@@ -30,10 +26,9 @@ from ..environment import Environment
 from ..inside import Inside
 from ..packages import PythonPackages
 from ..proof import CudaProof
-from ..stored_image import StoredImage
 from ..toolkit import Nvcc
 from .asked import Asked, Output
-from .piece import Piece, Readers, absent, known, unknown
+from .piece import Piece, Readers, absent, known
 
 REFUSALS = (
     r'could not select device driver "" with capabilities: \[\[gpu\]\]',
@@ -46,100 +41,7 @@ REFUSALS = (
 """How an engine says that it cannot give GPUs to a container."""
 
 
-def read_engine(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `docker info|version|ps|inspect|run|exec`."""
-    verb = next(iter(asked.operands), "")
-    if output.is_missing and asked.program in output.line:
-        yield absent(ContainerEngine, output.line)
-    elif verb == "info":
-        yield from _info(asked, output)
-    elif "annot connect to the Docker daemon" in output.text or _is_closed(output):
-        yield unknown(ContainerEngine, _complaint(output), output.line)
-    elif verb in ("inspect", "container"):
-        yield from _inspect(asked, output)
-    elif verb in ("image", "images"):
-        yield from _image(asked, output)
-    elif verb == "ps" and output.code == 0:
-        yield from _listed(asked, output)
-    elif verb == "version":
-        yield from _version(output)
-    elif verb == "run" and output.code != 0:
-        yield from _refused(output)
-    elif verb == "exec" and "is not running" in output.text:
-        yield absent(Inside, output.line)
-
-
-def _is_closed(output: Output) -> bool:
-    return bool(re.search(r"permission denied.*docker\.sock", output.text))
-
-
-def _complaint(output: Output) -> str:
-    lines = [x.strip() for x in output.text.splitlines()]
-    return next((x for x in lines if "annot connect" in x or "denied" in x), output.line)
-
-
-def _info(asked: Asked, output: Output) -> Iterator[Piece]:
-    if asked.pattern:
-        yield from _some_info(output)
-        return
-    yield Piece(ContainerEngine, read_info(output.text))
-
-
-def _some_info(output: Output) -> Iterator[Piece]:
-    """Lines of `docker info` that came through grep name no version, and hold all the same."""
-
-    def value(label: str) -> str:
-        found = re.search(rf"(?m)^\s*{label}:[ \t]*(\S.*)$", output.stdout)
-        return found[1].strip() if found else ""
-
-    engine = ContainerEngine(
-        "docker",
-        value("Server Version"),
-        tuple(value("Runtimes").split()),
-        tuple(re.findall(r"(?m)^\s+cdi:\s*(\S+)", output.stdout)),
-        value("Docker Root Dir"),
-        value("Cgroup Driver"),
-        value("Cgroup Version"),
-    )
-    if engine != ContainerEngine("docker", ""):
-        yield known(engine, output.line)
-
-
-def _image(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `docker image inspect NAME`: only that it is not there."""
-    if asked.has("inspect") and re.search(r"(?i)no such image", output.text):
-        yield absent(StoredImage, output.line)
-
-
-def _version(output: Output) -> Iterator[Piece]:
-    client = re.search(r"(?m)^(?:Docker version )?(\d+\.\d+\.\d+)", output.stdout)
-    server = re.search(r"(?ms)^Server:.*?Version:\s+(\d\S*)", output.stdout)
-    if server or client:
-        version = (server or client)[1]  # type: ignore[index]  # one of both matched
-        yield known(ContainerEngine("docker", version), f"docker {version}")
-
-
-def _listed(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `docker ps`: names and images, in its table or as asked by --format."""
-    if asked.has("--format", "-q", "-aq") or not output.stdout.startswith("CONTAINER ID"):
-        return
-    head, *rows = output.stdout.splitlines()
-    starts = {name: head.find(name) for name in ("IMAGE", "COMMAND", "STATUS", "NAMES")}
-    if -1 in starts.values():
-        return
-    found = [
-        Container(
-            row[starts["NAMES"] :].strip(),
-            row[starts["IMAGE"] : starts["COMMAND"]].strip(),
-            state="running" if row[starts["STATUS"] :].startswith("Up") else "exited",
-        )
-        for row in rows
-        if len(row) > starts["NAMES"]
-    ]
-    yield known(Containers(tuple(found)), ", ".join(c.name for c in found) or "no containers")
-
-
-def _inspect(asked: Asked, output: Output) -> Iterator[Piece]:
+def read_inspect(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `docker inspect NAME`, whole or by a format of named settings."""
     names = [word for word in asked.operands if word not in ("inspect", "container")]
     form = asked.after("--format", "-f")
@@ -214,20 +116,15 @@ def _bare(name: str, text: str, place: int) -> tuple[Any, int]:
     return (int(word[0]) if word[0].isdecimal() else value), word.end()
 
 
-def _refused(output: Output) -> Iterator[Piece]:
-    for pattern in REFUSALS:
-        if found := re.search(pattern, output.text):
-            yield known(Inside(gpus=Known(0, found[0])), found[0])
-            return
-
-
 def read_ctk(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `nvidia-ctk --version`, `nvidia-ctk cdi list`."""
     if output.is_missing:
         yield absent(ContainerToolkit, output.line)
     elif asked.has("cdi"):
         devices = tuple(re.findall(r"(?m)^(nvidia\.com/gpu=\S+)$", output.stdout))
-        if devices:
+        if not devices and (none := re.search(r"Found 0 CDI devices", output.text)):
+            yield absent(CdiSpecs, none[0])
+        elif devices:
             yield known(CdiSpecs((CdiSpec("", devices=devices),)), ", ".join(devices))
     else:
         version = re.search(r"CLI version v?(\d+\.\d+\S*)", output.stdout)
@@ -318,8 +215,6 @@ def as_inside(piece: Piece) -> Piece | None:
 
 
 READERS: Readers = {
-    "docker": read_engine,
-    "podman": read_engine,
     "nvidia-ctk": read_ctk,
     "nvidia-container-cli": read_cli,
 }

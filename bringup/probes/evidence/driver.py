@@ -171,11 +171,12 @@ def read_log(asked: Asked, output: Output) -> Iterator[Piece]:
     log = kernel_log.read(output.stdout)
     looks_for_xids = asked.matches("NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off")
     is_about = looks_for_xids or asked.matches("NVRM: nvidia")
-    if log.xids or log.complaints or is_about:
+    if log.xids or log.switch_errors or log.complaints or is_about:
         yield known(
             KernelLog(
                 log.xids if log.xids or looks_for_xids else None,
                 log.complaints or None if asked.pattern else log.complaints,
+                log.switch_errors,
             ),
             output.line,
         )

@@ -20,7 +20,7 @@ from ..model import UNFINISHED, WEIGHTS, ModelFolder
 from ..rdma import RdmaNodes
 from ..serving import Serving
 from ..storage import Arrays, parse_mdstat
-from . import containers, driver, host, network, slurm, tools
+from . import containers, driver, host, rdma, slurm, tools
 from .asked import HOST, Asked, Output
 from .piece import Piece, Readers, known, unknown
 
@@ -28,10 +28,10 @@ from .piece import Piece, Readers, known, unknown
 def read_cat(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read what a file holds, by its path."""
     if len(asked.operands) > 1:
-        yield from network.read_many(asked.operands, output)
+        yield from rdma.read_many(asked.operands, output)
     path = asked.path
     if any("SW_MNG" in word for word in (asked.pattern,)) and "vpd" in path:
-        yield from network.read_vpd(output)
+        yield from rdma.read_vpd(output)
     for pattern, read in _CONTENTS:
         if re.search(pattern, path):
             yield from read(asked, output)
@@ -108,7 +108,7 @@ _CONTENTS: tuple[tuple[str, Contents], ...] = (
     (r"^/proc/cmdline$", _boot),
     (r"^/etc/docker/daemon\.json$", _daemon),
     (r"/cdi/.*\.ya?ml$", lambda asked, output: containers.read_cdi_file(asked.path, output)),
-    (r"/ports/\d+/(?:hw_)?counters/", lambda asked, out: network.read_counter(asked.path, out)),
+    (r"/ports/\d+/(?:hw_)?counters/", lambda asked, out: rdma.read_counter(asked.path, out)),
     (r"^/proc/meminfo$", _of(host.read_meminfo)),
     (r"^/proc/mdstat$", _mdstat),
     (r"^/proc/\d+/environ$", _of(host.read_variables)),
@@ -118,7 +118,7 @@ _CONTENTS: tuple[tuple[str, Contents], ...] = (
     (r"/(?:kern|syslog|messages|dmesg)(?:\.log)?$", driver.read_log),
     (r"cuda[^/]*/version\.json$", _of(tools.read_toolkit_file)),
     (r"fabricmanager\.cfg$", _mode),
-    (r"^/sys/class/infiniband/", lambda asked, output: network.read_sysfs(asked.path, output)),
+    (r"^/sys/class/infiniband/", lambda asked, output: rdma.read_sysfs(asked.path, output)),
     (r"\.safetensors\.index\.json$", _index),
     (r"(?i)(?:prolog|epilog)", lambda asked, output: slurm.read_hook(asked.path, output)),
 )
@@ -137,7 +137,7 @@ def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
     elif path == "/dev/char":
         yield from containers.read_device_links(asked, output)
     elif path.startswith("/sys/class/infiniband"):
-        yield from network.read_class(output)
+        yield from rdma.read_class(output)
     elif re.match(r"/usr/local/cuda|/opt/nvidia/cuda|/opt/cuda", path):
         yield from tools.read_toolkit_folder(asked, output)
     elif any("/cdi" in each for each in paths):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ...core.facts import Facts
 from ...core.reading import Absent, Known, Reading, Unknown
 from .. import gpu
-from ..container import CdiSpecs
+from ..cdi import CdiSpecs
 from ..containers import Containers
 from ..fabric import FabricManager
 from ..gpu import Gpus
@@ -27,8 +27,8 @@ from ..storage import Disks, Mounts
 from ..toolkit import Nvcc
 from .driver import Described
 from .gpus import Levels
-from .network import Managed
 from .piece import Piece
+from .rdma import Managed
 
 T = TypeVar("T")
 Readings = Sequence[Reading[Any]]  # Any: all of one type, which the key names

@@ -63,13 +63,18 @@ def _numa(row: tuple[str, ...], count: int) -> int | None:
 
 
 def read_links(text: str) -> dict[int, tuple[float | None, ...]]:
-    """Return GB/s of every link by GPU index; None for an inactive one."""
+    """Return GB/s of every link by GPU index; None for an inactive one.
+
+    Where a GPU says that all are inactive, it names none of them: one stands for all.
+    """
     found: dict[int, list[float | None]] = {}
     gpu = None
     for line in text.splitlines():
         if header := re.match(r"GPU (\d+): ", line):
             gpu = int(header[1])
             found[gpu] = []
+        elif gpu is not None and "all links are inactive" in line.lower():
+            found[gpu] = [None]
         elif gpu is not None and (link := re.match(r"\s+Link \d+: (.+?)\s*$", line)):
             speed = re.match(r"(\d+(?:\.\d+)?) GB/s$", link[1])
             if speed or "inactive" in link[1].lower():
