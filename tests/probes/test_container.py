@@ -24,7 +24,8 @@ from .asking import ask
 from .dockerd import daemon, docker
 
 ALL = (
-    *cdi.PROBES, *container.PROBES, *containers.PROBES, image_probe("x"), containers.inside_probe("x")
+    *cdi.PROBES, *container.PROBES, *containers.PROBES, image_probe("x"),
+    containers.inside_probe("x")
 )  # fmt: skip
 
 
