@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ...core.reading import Known
 from ..container import DOWN, ContainerEngine, read_info
@@ -58,13 +58,8 @@ def _info(asked: Asked, output: Output) -> Iterator[Piece]:
         yield Piece(ContainerEngine, read_info(output.text))
 
 
-_FIELDS: Mapping[str, str] = {
-    "ServerVersion": "version",
-    "DockerRootDir": "root",
-    "CgroupDriver": "cgroup_driver",
-    "CgroupVersion": "cgroup_version",
-    "LoggingDriver": "logging_driver",
-}
+FIELDS = ("ServerVersion", "DockerRootDir", "CgroupDriver", "CgroupVersion", "LoggingDriver")
+"""Fields of `docker info` that are one word."""
 
 
 def _field(name: str, output: Output) -> Iterator[Piece]:
@@ -73,9 +68,10 @@ def _field(name: str, output: Output) -> Iterator[Piece]:
     if output.code != 0 or not word:
         why = _complaint(output)
         yield unknown(ContainerEngine, why or "docker info did not answer", output.line)
-    elif name in _FIELDS:
-        told = {"version": "", _FIELDS[name]: word}
-        yield known(ContainerEngine(name="docker", **told), output.line)
+    elif name in FIELDS:
+        version, root, driver, group, log = (word if name == each else "" for each in FIELDS)
+        engine = ContainerEngine("docker", version, (), (), root, driver, group, log)
+        yield known(engine, output.line)
     elif name == "Runtimes":
         names = re.findall(r'(?:"|map\[|\} ?|\b)([\w.-]+)"?:\s*\{', output.stdout)
         yield known(ContainerEngine("docker", "", tuple(sorted(set(names)))), " ".join(names))
