@@ -113,7 +113,7 @@ class Attempt:
             return replace(row, fix="no known cause: read its log")
         first = found[0]
         fix = "\n".join(filter(None, (first.fix, self._command(first, words, log))))
-        why = f"{first.failure.title}: {' '.join(first.failure.cause.split())}"
+        why = f"{first.failure.title}: {' '.join(first.cause.split())}"
         return replace(row, why=why, cause=first.failure.id, evidence=first.evidence,
                        fix=addressed(fix, words))  # fmt: skip
 

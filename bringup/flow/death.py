@@ -74,4 +74,4 @@ def _roots(found: Iterable[Match]) -> list[Match]:
 def _told(target: Target, worker: Worker | None, match: Match) -> tuple[str, str, str]:
     words = words_of(target, worker)
     remedy = f"{addressed(match.fix, words)}\n{addressed(match.command, words)}"
-    return f"{match.failure.title}: {match.failure.cause}", match.evidence, remedy
+    return f"{match.failure.title}: {match.cause}", match.evidence, remedy

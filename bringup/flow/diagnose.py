@@ -8,7 +8,8 @@ from pathlib import Path
 from ..core.errors import UsageError
 from ..edge.catalogue import failures
 from ..readiness.diagnosis import Diagnosis
-from ..readiness.failures import Case, diagnose, lines_of, unexplained
+from ..readiness.failures import Case, diagnose, unexplained
+from ..readiness.log_lines import lines_of
 
 
 def diagnose_text(source: str, log: str, case: Case | None = None) -> Diagnosis:

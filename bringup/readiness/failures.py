@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..core.rules import Finding, Status
 from ..core.version import within
+from .log_lines import is_echo, is_mere, lines_of, shown
 from .signs import said
 
 WINDOW = 400
@@ -23,8 +24,8 @@ CONSEQUENCE = 10
 STANDING = 20
 """Weight up to which a row of signs only tells how things stand: needless where a log tells why."""
 
-SHOWN = 300
-"""Most characters of a line that are shown as evidence."""
+SECONDARY = 72
+"""Weight up to which a row that comes later than a sure cause is told as its consequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +68,32 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A row that fits: the line that shows it (1-based number, 0 when none), and what backs it."""
+    """A row that fits: the line that shows it (1-based number, 0 when none), and what backs it.
+
+    `told` are the named groups that the line filled. `mere`: it is told at level INFO or below.
+    `follows`: a surer cause stands before it, of which it is most likely a consequence.
+    """
 
     failure: Failure
     evidence: str
     line: int = 0
     backed_by: tuple[Finding, ...] = ()
+    told: Mapping[str, str] = field(default_factory=dict)
+    mere: bool = False
+    follows: bool = False
 
     @property
-    def command(self) -> str:
-        """The command with the groups of the signature put in, as {port} or {flag}."""
-        return _filled(self.failure, self.failure.command, self.evidence)
+    def cause(self) -> str:
+        """The cause with the groups of the signature put in, as {port} or {flag}."""
+        return self._filled(self.failure.cause)
 
     @property
     def fix(self) -> str:
-        return _filled(self.failure, self.failure.fix, self.evidence)
+        return self._filled(self.failure.fix)
+
+    @property
+    def command(self) -> str:
+        return self._filled(self.failure.command)
 
     @property
     def is_certain(self) -> bool:
@@ -89,20 +101,11 @@ class Match:
 
         What a program tells at level INFO or below it goes on from, so that it is none by itself.
         """
-        return (self.failure.certain and not is_mere(self.evidence)) or bool(self.backed_by)
+        return (self.failure.certain and not self.mere) or bool(self.backed_by)
 
-
-def _filled(failure: Failure, text: str, line: str) -> str:
-    found = (hit for pattern in failure.says if (hit := pattern.search(line)))
-    groups = next(found, None)
-    values = groups.groupdict() if groups else {}
-    return re.sub(r"\{(\w+)\}", lambda name: values.get(name[1]) or f"<{name[1]}>", text)
-
-
-def lines_of(log: str) -> list[str]:
-    """Return the lines of a log: colours gone, progress bars that rewrite a line cut apart."""
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log)
-    return re.split(r"\r\n|\n|\r", plain)
+    def _filled(self, text: str) -> str:
+        """Put in what the line told; what it did not tell is a word to replace, as HOST is."""
+        return re.sub(r"\{(\w+)\}", lambda name: self.told.get(name[1]) or name[1].upper(), text)
 
 
 def diagnose(
@@ -118,7 +121,24 @@ def diagnose(
     matches = [m for f in failures if fits(f, known) and (m := _match(f, lines, known))]
     if any(m.failure.says and m.failure.weight > CONSEQUENCE for m in matches):
         matches = [m for m in matches if m.failure.says or m.failure.weight > STANDING]
-    return tuple(sorted(matches, key=_order))
+    return _with_consequences(sorted(matches, key=_order))
+
+
+def _with_consequences(matches: list[Match]) -> tuple[Match, ...]:
+    """Tell what comes after the surest cause and weighs less as that: its consequence.
+
+    A line tells one cause: a row that says less of a line than another row is left out.
+    """
+    surest: dict[int, int] = {}
+    for match in matches:
+        if match.is_certain and match.line:
+            surest.setdefault(match.line, match.failure.weight)
+    kept = [m for m in matches if m.failure.weight >= surest.get(m.line, 0)]
+    root = next((m for m in kept if m.is_certain and m.line), None)
+    if root is None:
+        return tuple(kept)
+    may = min(SECONDARY, root.failure.weight - 1)
+    return tuple(replace(m, follows=m.failure.weight <= may and m.line > root.line) for m in kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,40 +196,24 @@ def _match(failure: Failure, lines: list[str], case: Case) -> Match | None:
     for number, line in _hits(failure, lines):
         near = lines[max(0, number - WINDOW) : number + WINDOW]
         if all(any(pattern.search(other) for other in near) for pattern in failure.also):
-            match = Match(failure, shown(line), number + 1, backed)
-            if not is_mere(line):
+            match = _matched(failure, line, number, backed)
+            if not match.mere:
                 return match
             mere = mere or match
     return mere
 
 
+def _matched(failure: Failure, line: str, number: int, backed: tuple[Finding, ...]) -> Match:
+    hits = [hit for pattern in failure.says if (hit := pattern.search(line))]
+    told = {name: text for hit in reversed(hits) for name, text in hit.groupdict().items() if text}
+    evidence = shown(line, min(hit.start() for hit in hits))
+    return Match(failure, evidence, number + 1, backed, told, is_mere(line))
+
+
 def _hits(failure: Failure, lines: list[str]) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines):
-        if any(pattern.search(line) for pattern in failure.says) and not _ECHO.search(line):
+        if any(pattern.search(line) for pattern in failure.says) and not is_echo(line):
             yield number, line
-
-
-def is_mere(line: str) -> bool:
-    """Return whether a line is told at level INFO or below: by NCCL, vLLM, Python or Rust."""
-    return _MERE.search(line) is not None
-
-
-_MERE = re.compile(
-    r"\bNCCL (INFO|TRACE)\b| - (INFO|DEBUG) - |\b(INFO|DEBUG) \d\d-\d\d \d\d:"
-    r"|^(\S+Z\s+)?(INFO|DEBUG|TRACE)[: ]"
-)
-
-_ECHO = re.compile(
-    r"Received request \S+: |GenerateReqInput\(|ChatCompletionRequest\(|\bprompt: ?['\"]"
-    r"|['\"](messages|prompt|content|input_text)['\"] ?[:=]"
-)
-"""Lines in which a server repeats what a client has sent: nothing in them is its own word."""
-
-
-def shown(line: str) -> str:
-    """Return a line as evidence: no blanks around, cut where it is long."""
-    text = line.strip()
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def last_words(lines: Iterable[str], count: int = 6) -> tuple[str, ...]:

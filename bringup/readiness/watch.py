@@ -12,7 +12,8 @@ from ..core.host import Mode
 from ..core.reading import Absent, Known, Reading, Unknown, why_not
 from .cards import Announced, ModelCard
 from .engine_log import Phase, Progress, progress
-from .failures import Catalogue, lines_of
+from .failures import Catalogue
+from .log_lines import lines_of
 from .stages import Chat, Look, Peers, Run, Stage, Worker, WorkerLook
 
 BEGUN = Progress()

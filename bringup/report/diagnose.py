@@ -33,7 +33,7 @@ def match_view(match: Match, names: Mapping[str, str] | None = None) -> Renderab
     grid.add_row("saw", Text(f"{place}{match.evidence}"))
     for finding in match.backed_by:
         grid.add_row("host", Text(f"{finding.id} on {finding.host}: {'; '.join(finding.evidence)}"))
-    grid.add_row("because", Text(failure.cause))
+    grid.add_row("because", Text(match.cause))
     grid.add_row("do", Text(addressed(match.fix, names or {}), style="green"))
     if match.command:
         grid.add_row("run", Text(addressed(match.command, names or {})))
@@ -41,7 +41,7 @@ def match_view(match: Match, names: Mapping[str, str] | None = None) -> Renderab
 
 
 def _label(match: Match) -> tuple[str, str]:
-    if match.failure.weight <= CONSEQUENCE:
+    if match.follows or match.failure.weight <= CONSEQUENCE:
         return "follows", "cyan"
     return ("cause", "red") if match.is_certain else ("likely", "yellow")
 
@@ -73,10 +73,11 @@ def match_document(match: Match, names: Mapping[str, str] | None = None) -> dict
         "id": failure.id,
         "title": failure.title,
         "certain": match.is_certain,
+        "follows": match.follows,
         "evidence": match.evidence,
         "line": match.line,
         "backed_by": [finding.id for finding in match.backed_by],
-        "cause": failure.cause,
+        "cause": match.cause,
         "fix": addressed(match.fix, names or {}),
         "command": addressed(match.command, names or {}),
         "checks": list(failure.checks),

@@ -57,8 +57,7 @@ def test_a_row_is_the_first_answer_to_its_own_sample(failure: Failure) -> None:
 def test_evidence_is_a_line_of_the_log(failure: Failure) -> None:
     log = sample(failure.id)
     match = next(m for m in diagnose(failures(), log, case(failure)) if m.failure is failure)
-    assert match.evidence.rstrip("…") in log
-    assert log.splitlines()[match.line - 1].strip().startswith(match.evidence[:60])
+    assert match.evidence.strip("…") in log.splitlines()[match.line - 1]
 
 
 @pytest.mark.parametrize("path", HEALTHY, ids=lambda path: path.stem)
@@ -108,7 +107,7 @@ FOLLOW = {
 @pytest.mark.parametrize("failure", SAID, ids=lambda failure: failure.id)
 def test_the_sample_of_a_row_is_no_certain_sign_of_another(failure: Failure) -> None:
     found = diagnose(failures(), sample(failure.id), case(failure))
-    others = {m.failure.id for m in found if m.is_certain} - {failure.id}
+    others = {m.failure.id for m in found if m.is_certain and not m.follows} - {failure.id}
     assert {id_ for id_ in others if failure.id not in FOLLOW.get(id_, ())} == set()
 
 
