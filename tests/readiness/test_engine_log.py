@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bringup.readiness.engine_log import Phase, Progress, progress
-from bringup.readiness.failures import lines_of
+from bringup.readiness.log_lines import lines_of
 
 SAMPLES = Path(__file__).parent / "samples"
 
