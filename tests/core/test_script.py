@@ -57,7 +57,7 @@ def test_a_tool_that_hangs_costs_its_limit_once(shell: list[str]) -> None:
     ]
     began = time.monotonic()
     found = answer(asks, shell)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
     assert found["first"].trouble == "timed out"
     assert found["second"].trouble == "not run: an earlier call of slow did not answer"
     assert found["other"].text == "still"
@@ -66,12 +66,12 @@ def test_a_tool_that_hangs_costs_its_limit_once(shell: list[str]) -> None:
 def test_a_child_that_keeps_the_pipe_open_does_not_keep_the_answer_waiting() -> None:
     began = time.monotonic()
     found = answer([Ask("leaky", "sleep 60 & echo started", seconds=1), Ask("next", "echo next")])
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 50
     assert found["next"].text == "next"
 
 
 def test_output_is_capped(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = answer([Ask("huge", "yes abcdefgh | head -c 3000000")])
+    found = answer([Ask("huge", "yes abcdefgh | head -c 3000000", seconds=120)])
     assert 1_000_000 < len(found["huge"].text) < 1_300_000
 
 

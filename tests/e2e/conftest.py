@@ -40,11 +40,11 @@ class Lab:
         place = ["--inventory", str(self.inventory), "--state", str(self.state)]
         return [sys.executable, "-m", "bringup", verb, *place, *more]
 
-    def run(self, verb: str, *more: str, seconds: int = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, verb: str, *more: str, seconds: int = 600) -> subprocess.CompletedProcess[str]:
         """Run a verb to its end and return what it said."""
         return self._run(self.words(verb, *more), seconds)
 
-    def bare(self, verb: str, *more: str, seconds: int = 120) -> subprocess.CompletedProcess[str]:
+    def bare(self, verb: str, *more: str, seconds: int = 600) -> subprocess.CompletedProcess[str]:
         """Run a verb that takes no inventory or state, or not both."""
         return self._run([sys.executable, "-m", "bringup", verb, *more], seconds)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bringup.lab.fleet import server_pid, up
+from tests.dynamo.processes import until
 
 from .conftest import ROOT, Lab, tree_digest
 
@@ -146,6 +147,7 @@ def test_killing_the_controller_leaves_old_or_new_and_the_next_run_completes(
     with under_way(lab, stage, is_end=is_end) as process:
         process.send_signal(signal.SIGKILL)
     assert all(content in (b"old\n", new[name]) for name, content in lab.scripts().items())
+    until(lambda: not any(lab.folder.glob("hosts/*/root/run/lock/bringup")), "locks are let go")
     done = lab.run("provision", *PAIR)
     assert done.returncode == 0, done.stdout + done.stderr
     assert lab.scripts() == new
@@ -162,7 +164,7 @@ def test_killing_the_server_leaves_old_or_new_and_the_next_run_completes(
         pid = server_pid(lab.folder)
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     assert process.returncode in (0, 1, 3)
     assert all(content in (b"old\n", new[name]) for name, content in lab.scripts().items())
     up(lab.folder)

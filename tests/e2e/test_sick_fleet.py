@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 import yaml
@@ -26,9 +26,12 @@ from .conftest import ROOT, Lab
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sick")]
 
-PATIENCE_S = 60.0
-CONNECT_S = 10
-"""Seconds to connect; a host that says nothing is given up after twice that."""
+PATIENCE_S = 240.0
+
+# All hosts are one process on this machine, which may be slow to answer for the well ones too: only
+# where silence is the sickness, it is given up on soon.
+WELL_LIMITS = {"connect_s": 60, "keepalive_s": 15}
+SICK_LIMITS = {"connect_s": 15, "keepalive_s": 2}
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ SICK = {
     "plain-70": Sickness(unseen="SHA256:.*the inventory wants"),
     "plain-71": Sickness(Faults(say={"date": an_hour_ahead()}), finding="TIM-02"),
 }
+SILENT = ("plain-62", "plain-63", "plain-64")
 FULL = "b300-68"
 if os.geteuid() == 0:  # only root can make a small file system to fill
     SICK[FULL] = Sickness(failed="the disk is full")
@@ -106,7 +110,9 @@ def give_work(inventory: Path) -> None:
         (inventory / f"deployments/{name}.yml").write_text(yaml.safe_dump(pattern))
     path = inventory / "hosts.yml"
     document = yaml.safe_load(path.read_text())
-    document["defaults"] |= {"connect_s": CONNECT_S, "keepalive_s": 1}
+    document["defaults"] |= WELL_LIMITS
+    for name in SILENT:
+        document["hosts"][name] |= SICK_LIMITS
     other = keys.public(inventory.parent / "keys", "host-b300-40")
     document["hosts"]["plain-70"]["host_key"] = keys.fingerprint(other)
     path.write_text(yaml.safe_dump(document))
@@ -140,7 +146,7 @@ def full_disk(folder: Path) -> Iterator[None]:
 
 def ran(lab: Lab, verb: str, *words: str) -> Ran:
     began = time.monotonic()
-    done = lab.run(verb, "--json", *words, seconds=300)
+    done = lab.run(verb, "--json", *words, seconds=900)
     objects = tuple(json.loads(line) for line in done.stdout.splitlines())
     return Ran(done.returncode, objects, time.monotonic() - began)
 
@@ -264,6 +270,20 @@ def megabytes_of(pid: int) -> float:
     return int(re.findall(r"VmHWM:\s+(\d+)", text)[0]) / 1024
 
 
+AT_ONCE_S = 30
+"""A quiet machine takes half a second; waiting for the host that hangs takes minutes."""
+
+
+@contextmanager
+def begun(words: list[str], stream: TextIO) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command; it is killed at the end, if it still runs."""
+    with subprocess.Popen(words, cwd=ROOT, stdout=stream, stderr=stream) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def test_a_stopped_run_ends_at_once_and_leaves_nothing_and_the_next_goes_on(
     sick: Lab, provisioned: tuple[Ran, Ran], tmp_path: Path
 ) -> None:
@@ -271,19 +291,15 @@ def test_a_stopped_run_ends_at_once_and_leaves_nothing_and_the_next_goes_on(
     script.write_text("old\n")
     hosts = ",".join(("b300-40", STUCK, "plain-62", "plain-63"))
     log = tmp_path / "log"
-    with log.open("w") as stream:
-        process = subprocess.Popen(
-            sick.words("provision", "--host", hosts), cwd=ROOT, stdout=stream, stderr=stream
-        )
     home = sick.folder / "hosts" / STUCK
-    until(lambda: any("sleep 86400" in one for one in running_below(home)), "the change begins")
-    until(lambda: script.read_text() != "old\n", "the host that is well is changed")
-    assert threads_of(process.pid) < 64
-    assert megabytes_of(process.pid) < 300
-    process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    assert process.wait(PATIENCE_S) == 130
-    assert time.monotonic() - began < 5, "a quiet machine takes half a second"
+    words = sick.words("provision", "--host", hosts)
+    with log.open("w") as stream, begun(words, stream) as process:
+        until(lambda: any("sleep 86400" in one for one in running_below(home)), "the change begins")
+        until(lambda: script.read_text() != "old\n", "the host that is well is changed")
+        assert threads_of(process.pid) < 64
+        assert megabytes_of(process.pid) < 300
+        process.send_signal(signal.SIGINT)
+        assert process.wait(AT_ONCE_S) == 130
     assert "run the same command again" in log.read_text()
     until(lambda: not running_below(home), "nothing is left running")
     assert not [path for path in sick.root(STUCK).rglob("*bringup*lock*") if path.exists()]

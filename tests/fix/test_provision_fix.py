@@ -34,7 +34,7 @@ class Desk:
             "--known-hosts", str(self.yard.known_hosts),
         ]  # fmt: skip
         return subprocess.run(
-            words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+            words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900,
             env={**os.environ, "HOME": str(self.folder)},
         )  # fmt: skip
 

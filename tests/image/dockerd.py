@@ -56,7 +56,7 @@ class Dockerd:
                 ],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline and self.process.poll() is None:
             done = subprocess.run([*self.words, "version"], capture_output=True, check=False)
             if done.returncode == 0:
@@ -69,7 +69,7 @@ class Dockerd:
         assert self.process is not None
         self.process.send_signal(how)
         try:
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=180)
         except subprocess.TimeoutExpired:
             how = signal.SIGKILL
         if how == signal.SIGKILL:

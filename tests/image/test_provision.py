@@ -147,7 +147,7 @@ class Desk:
                 "BRINGUP_ENGINE": " ".join(self.builder.words),
                 "PATH": f"/usr/sbin:/usr/bin:/sbin:/bin:{os.environ['PATH']}",
             },
-            capture_output=True, text=True, check=False, timeout=300,
+            capture_output=True, text=True, check=False, timeout=900,
         )  # fmt: skip
         return Said(done.returncode, [json.loads(x) for x in done.stdout.splitlines()], done.stderr)
 

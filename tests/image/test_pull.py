@@ -52,7 +52,7 @@ def test_refusal_of_the_engine_is_said(tmp_path: Path, folder: Path) -> None:
 
 def test_pull_that_is_killed_is_not_waited_for(tmp_path: Path, folder: Path) -> None:
     def kill() -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not (folder / "pid").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         os.killpg(int((folder / "pid").read_text().split()[0]), signal.SIGKILL)
@@ -72,7 +72,7 @@ def test_number_of_an_earlier_pull_that_is_somebody_elses_now_starts_anew(
     folder.mkdir()
     (folder / "ref").write_text(REFERENCE + "\n")
     (folder / "pid").write_text(f"{os.getpid()} 1 another-boot\n")
-    assert pull(engine(tmp_path, "exit 0"), REFERENCE, of(folder), seconds=60) == REFERENCE
+    assert pull(engine(tmp_path, "exit 0"), REFERENCE, of(folder), seconds=600) == REFERENCE
 
 
 def test_pull_that_still_runs_is_followed_and_not_started_twice(
@@ -99,7 +99,7 @@ def test_pull_that_takes_too_long_is_stopped(tmp_path: Path, folder: Path) -> No
     with pytest.raises(CommandFailed, match="exit 124"):
         pull(endless, REFERENCE, of(folder), seconds=1)
     own = int((tmp_path / "own").read_text())
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 240
     while Path(f"/proc/{own}").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not Path(f"/proc/{own}").exists() or "Z" in Path(f"/proc/{own}/stat").read_text()

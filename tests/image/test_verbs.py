@@ -61,7 +61,7 @@ class Desk:
                 "BRINGUP_ENGINE": " ".join(self.builder.words),
                 "PATH": f"/usr/sbin:/usr/bin:/sbin:/bin:{os.environ['PATH']}",
             },
-            capture_output=True, text=True, check=False, timeout=300,
+            capture_output=True, text=True, check=False, timeout=900,
         )  # fmt: skip
         documents = [json.loads(line) for line in done.stdout.splitlines()]
         return Said(done.returncode, documents, done.stderr)

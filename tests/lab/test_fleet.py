@@ -25,7 +25,7 @@ from bringup.lab.hardware import Hardware, address
 from bringup.lab.inventory import DEPLOYMENTS
 from bringup.report.lab import lab_view
 
-from .conftest import Ssh, is_alive, until
+from .conftest import PATIENCE_S, Ssh, is_alive, until
 from .layouts import HERE
 
 PLAIN = ("plain-01",)
@@ -177,7 +177,7 @@ fleet.up(pathlib.Path(sys.argv[1]), ("b200-01",))
 
 
 def test_the_server_outlives_the_process_that_started_it(folder: Path) -> None:
-    subprocess.run([sys.executable, "-c", START, str(folder)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", START, str(folder)], check=True, timeout=PATIENCE_S)
     assert Ssh(folder)("b200-01", "echo here").stdout == b"here\n"
 
 
@@ -264,7 +264,7 @@ def test_without_the_extra_up_names_it(folder: Path, monkeypatch: pytest.MonkeyP
 def test_without_the_extra_the_server_names_it() -> None:
     code = "import sys; sys.modules['asyncssh'] = None; import bringup.lab.server"
     done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, timeout=60
+        [sys.executable, "-c", code], check=False, capture_output=True, timeout=PATIENCE_S
     )
     assert done.returncode == 1
     assert b"bringup[lab]" in done.stderr

@@ -19,7 +19,7 @@ def docker(socket: str, *words: str, data: bytes = b"") -> str:
     """Run the docker client against one daemon."""
     environment = {**os.environ, "PATH": PATHS, "DOCKER_HOST": socket}
     done = subprocess.run(
-        ["docker", *words], input=data, capture_output=True, env=environment, timeout=120,
+        ["docker", *words], input=data, capture_output=True, env=environment, timeout=300,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
@@ -48,16 +48,16 @@ def daemon(folder: Path) -> Iterator[str]:
 
 
 def _wait(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while not (folder / "d.sock").exists() or not _answers(folder):
         assert process.poll() is None, (folder / "log").read_text()[-2000:]
-        assert time.monotonic() < until, "dockerd did not answer within 60 s"
+        assert time.monotonic() < until, "dockerd did not answer within 240 s"
         time.sleep(0.05)
 
 
 def _answers(folder: Path) -> bool:
     command = ["docker", "-H", f"unix://{folder}/d.sock", "version"]
-    return subprocess.run(command, capture_output=True, check=False, timeout=30).returncode == 0
+    return subprocess.run(command, capture_output=True, check=False, timeout=240).returncode == 0
 
 
 def _rootfs() -> bytes:

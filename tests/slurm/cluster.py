@@ -8,12 +8,14 @@ from __future__ import annotations
 import fcntl
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
+from tests.dynamo.processes import until
 from tests.fleet.yard import FleetHost
 
 NAMES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libmunge2",
@@ -102,11 +104,16 @@ class Cluster(Protocol):
 def await_text(look: object, wanted: str) -> str:
     """Wait until a text holds a word."""
     assert callable(look)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while wanted not in (said := str(look())) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert wanted in said
+    assert wanted in said, said
     return said
+
+
+def await_gone(look: Callable[[], str], unwanted: str) -> None:
+    """Wait until a text holds a word no more."""
+    until(lambda: unwanted not in look(), f"{unwanted} is gone", said=look)
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,11 +25,11 @@ from bringup.flow.undo import undo
 from tests.fleet.yard import Yard
 from tests.weights.hands import NoRenderer
 
-from .cluster import Cluster, await_text
+from .cluster import Cluster, await_gone, await_text
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
-QUICK = Taking(wait_s=60, poll_s=0.3)
+QUICK = Taking(wait_s=600, poll_s=0.3)
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def test_a_free_host_is_taken_and_given_back(
 ) -> None:
     host = cluster.host.host()
     with tools_of(cluster, yard, tmp_path) as tools:
-        wish = Taking(drain=drain, wait_s=60, poll_s=0.3, reason="ticket 4711")
+        wish = Taking(drain=drain, wait_s=600, poll_s=0.3, reason="ticket 4711")
         (held,) = take(tools, [host], wish)
         assert held.error is None
         await_text(cluster.node, flag)
@@ -60,7 +61,7 @@ def test_a_free_host_is_taken_and_given_back(
         assert (again.changes, again.error) == ((), None)
         (given,) = give(tools, [host])
         assert len(given.changes) == 1
-        assert flag not in cluster.node()
+        await_gone(cluster.node, flag)
         assert give(tools, [host])[0].changes == ()
 
 
@@ -71,9 +72,9 @@ def test_jobs_are_waited_for_and_named(cluster: Cluster, yard: Yard, tmp_path: P
         thread = threading.Thread(target=lambda: rows.extend(take(tools, [host], QUICK)))
         thread.start()
         said = await_text(lambda: " ".join(e.text for e in events if e.stage == "wait"), "left:")
-        assert f"job {job} of operator (train, at most 10 min more)" in said
+        assert re.search(rf"job {job} of operator \(train, at most (9|10) min more\)", said), said
         cluster.cancel(job)
-        thread.join(60)
+        thread.join(300)
     assert rows[0].error is None
     assert "RESERVED" in await_text(cluster.node, "RESERVED")
 
@@ -86,7 +87,7 @@ def test_a_wait_that_is_over_gives_the_host_back(
         (late,) = take(tools, [cluster.host.host()], Taking(wait_s=1, poll_s=0.2))
         assert isinstance(late.error, Blocked)
         assert "1 job still runs; it was given back" in late.error.message
-        assert "RESERVED" not in cluster.node()
+        await_gone(cluster.node, "RESERVED")
         (kept,) = take(tools, [cluster.host.host()], Taking(wait_s=1, poll_s=0.2, keep=True))
     assert kept.error is None
     assert "RESERVED" in await_text(cluster.node, "RESERVED")
@@ -130,7 +131,7 @@ def test_undo_gives_back_what_a_receipt_took(stand_in: Cluster, yard: Yard, tmp_
         await_text(stand_in.node, "DRAIN")
         (undone,) = undo(tools, (host,), to="", check=False)
     assert undone.ended.error is None
-    assert "DRAIN" not in stand_in.node()
+    await_gone(stand_in.node, "DRAIN")
 
 
 def test_interrupting_the_wait_gives_the_host_back(
@@ -145,14 +146,17 @@ def test_interrupting_the_wait_gives_the_host_back(
     )
     words = ("slurm.take", "--host", host.name, "--json", "--inventory", str(inventory),
              "--known-hosts", str(yard.known_hosts))  # fmt: skip
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "bringup", *words], stdout=subprocess.PIPE, text=True, cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-    )  # fmt: skip
-    assert process.stdout is not None
-    next(line for line in process.stdout if json.loads(line).get("stage") == "wait")
-    await_text(stand_in.node, "RESERVED")
-    process.send_signal(signal.SIGINT)
-    process.stdout.read()
-    assert process.wait(30) == 130
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            next(line for line in process.stdout if json.loads(line).get("stage") == "wait")
+            await_text(stand_in.node, "RESERVED")
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+            assert process.wait(120) == 130
+        finally:
+            process.kill()
     assert "RESERVED" not in stand_in.node()

@@ -74,7 +74,7 @@ class Hall:
 @contextmanager
 def hall(yard: Yard, hosts: Sequence[FleetHost], tmp_path: Path) -> Iterator[Hall]:
     """Open a fleet over hosts; quick to see that a line is gone."""
-    inventory = {host.name: host.host(connect_s=3.0, keepalive_s=2.0) for host in hosts}
+    inventory = {host.name: host.host(connect_s=15.0, keepalive_s=3.0) for host in hosts}
     options = SshOptions(known_hosts=yard.known_hosts, use_ssh_config=False)
     with SshFleet(inventory, options) as fleet:
         tools = Tools(

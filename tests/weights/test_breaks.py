@@ -45,7 +45,7 @@ def test_a_line_that_drops_at_a_third_goes_on_and_sends_nothing_twice(
         assert "the line dropped" in one.told()
     ended = done[other.name]
     assert ended.error is None
-    assert ended.sent < WHOLE + 600_000  # the small files, and what was in flight
+    assert ended.sent < WHOLE + 5_000_000  # the small files, and what was in flight
     assert sums(other) == sums(source)
     assert left(other) == "" == left(source)
 
@@ -197,4 +197,4 @@ def test_a_second_look_costs_one_connection_and_one_command(
     assert done == {}
     assert not plan.plans[other.name].is_change
     assert (traffic.connections, traffic.commands) == (1, 1)
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 240
