@@ -27,7 +27,7 @@ from .engine import Engine
 
 PROGRAM = "docker-registry"
 ACCEPT = ", ".join(mirror.MEDIA_TYPES)
-START_S = 30.0
+START_S = 60.0
 
 _SETTINGS = """\
 version: 0.1

@@ -20,11 +20,14 @@ KEY = "bringup/probe/"
 """Prefix of the key that a write test puts, under a lease, and deletes again."""
 
 LEASE_S = 30
+ANSWER_S = 6.0
+"""Most seconds for one answer. It takes milliseconds, and seconds on a controller that is busy: a
+server that is only late is not to be told as dead."""
 CAP_BYTES = 64 * 1024
 
 
 def look(
-    opener: http.Opener, services: Services, *, seconds: float = 3.0, write_as: str = ""
+    opener: http.Opener, services: Services, *, seconds: float = ANSWER_S, write_as: str = ""
 ) -> Facts:
     """Return what a host sees of the services that a deployment names.
 
@@ -40,7 +43,7 @@ def look(
 
 
 def etcd(
-    opener: http.Opener, endpoints: Iterable[str], seconds: float = 3.0, write_as: str = ""
+    opener: http.Opener, endpoints: Iterable[str], seconds: float = ANSWER_S, write_as: str = ""
 ) -> Reading[seen.Etcd]:
     """Ask every endpoint for its health and status, and for a write where one is named."""
     members = tuple(_member(opener, endpoint, seconds, write_as) for endpoint in endpoints)
@@ -86,7 +89,7 @@ def _write(opener: http.Opener, base: str, seconds: float, name: str) -> Reading
     return Known(took, f"put, lease and delete took {took:.0f} ms")
 
 
-def nats(opener: http.Opener, endpoint: str, seconds: float = 3.0) -> Reading[seen.Nats]:
+def nats(opener: http.Opener, endpoint: str, seconds: float = ANSWER_S) -> Reading[seen.Nats]:
     """Read the line with which a NATS server greets."""
     host, port, _ = seen.place(endpoint, 4222)
     try:

@@ -71,7 +71,7 @@ def merged(bundle: Opened, volume: Volume, tmp_path: Path) -> dict[str, Any]:
     patch = Path(written.patch_file).read_text()
     require("kubectl")
     words = ["kubectl", "patch", "--local", "-f", str(target), "--patch", patch, "-o", "json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     template = json.loads(done.stdout)["spec"]["template"]
     assert template["metadata"]["annotations"]["bringup/bundle"] == bundle.manifest.digest

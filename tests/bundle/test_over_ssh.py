@@ -88,7 +88,7 @@ def test_etcd_is_asked_through_a_channel_of_an_ssh_connection(sshd: Sshd, tmp_pa
         return cast("socket.socket", channel)
 
     with etcd_server(tmp_path) as server:
-        etcd = Etcd((server.url,), opener=through, seconds=20)
+        etcd = Etcd((server.url,), opener=through, seconds=120)
         etcd.put("v1/mdc/large", b"x" * 300_000)
         assert [(entry.key, len(entry.value)) for entry in etcd.range("v1/mdc/")] == [
             ("v1/mdc/large", 300_000)

@@ -26,7 +26,7 @@ class Server:
 
     @property
     def client(self) -> Etcd:
-        return Etcd((self.url,), seconds=20)
+        return Etcd((self.url,), seconds=120)
 
 
 def start_etcd(folder: Path) -> Server:
@@ -64,7 +64,7 @@ def _launch(folder: Path, attempt: int) -> tuple[str, Program]:
 
 def _healthy(url: str) -> bool:
     try:
-        return b"true" in ask(f"{url}/health", seconds=2).body
+        return b"true" in ask(f"{url}/health", seconds=30).body
     except Unreachable:
         return False
 

@@ -67,7 +67,7 @@ class Frontend:
     @property
     def alive(self) -> bool:
         try:
-            return ask(f"{self.url}/live", seconds=5).status == 200
+            return ask(f"{self.url}/live", seconds=30).status == 200
         except Unreachable:
             return False
 

@@ -39,7 +39,7 @@ def make(lab: Lab) -> None:
     words = ["bundle.make", "b300-04:/raid/models/Kimi-K3", "--out", str(bundle(lab))]
     subprocess.run(
         [sys.executable, "-m", "bringup", *words, "--inventory", str(lab.inventory)],
-        cwd=ROOT, check=True, timeout=120, env={**os.environ, "HOME": str(lab.folder)},
+        cwd=ROOT, check=True, timeout=600, env={**os.environ, "HOME": str(lab.folder)},
     )  # fmt: skip
 
 

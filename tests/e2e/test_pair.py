@@ -28,12 +28,12 @@ told = parser.parse_args()
 rates = RATES
 if told.server is None:
     listener = socket.create_server(("127.0.0.1", int(told.p)))
-    listener.settimeout(20)
+    listener.settimeout(240)
     peer, _ = listener.accept()
     peer.sendall(told.d.encode())
     sys.exit(0)
 try:
-    peer = socket.create_connection(("127.0.0.1", int(told.p)), timeout=2)
+    peer = socket.create_connection(("127.0.0.1", int(told.p)), timeout=60)
 except OSError:
     print(f"Couldn't connect to {told.server}:{told.p}")
     sys.exit("Unable to open file descriptor for socket connection")

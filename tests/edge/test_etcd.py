@@ -97,14 +97,14 @@ def test_members_and_status_name_the_one_server(server: Server) -> None:
 
 def test_health_of_an_endpoint_that_refuses_is_unknown(server: Server) -> None:
     dead = f"http://127.0.0.1:{free_ports(1)[0]}"
-    health = Etcd((server.url, dead), seconds=20).health()
+    health = Etcd((server.url, dead), seconds=120).health()
     assert value_of(health[server.url]) is True
     assert isinstance(health[dead], Unknown)
 
 
 def test_next_endpoint_is_asked_when_the_first_refuses(server: Server) -> None:
     dead = f"http://127.0.0.1:{free_ports(1)[0]}"
-    assert Etcd((dead, server.url), seconds=20).get("no/such/key") is None
+    assert Etcd((dead, server.url), seconds=120).get("no/such/key") is None
 
 
 def test_error_names_every_endpoint_that_did_not_answer() -> None:
@@ -130,7 +130,7 @@ def test_opener_carries_the_connection_to_a_name_only_it_can_reach(server: Serve
         seen.append((host, port))
         return socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), seconds)
 
-    client = Etcd(("http://etcd.cluster.example:2379",), opener=through, seconds=20)
+    client = Etcd(("http://etcd.cluster.example:2379",), opener=through, seconds=120)
     client.put("through", b"opener")
     assert seen == [("etcd.cluster.example", 2379)]
     assert server.client.get("through") is not None
@@ -139,8 +139,8 @@ def test_opener_carries_the_connection_to_a_name_only_it_can_reach(server: Serve
 def test_wrong_password_is_refused_and_the_right_one_reads(tmp_path: Path) -> None:
     with etcd_server(tmp_path) as own:
         _lock_up(own)
-        right = Etcd((own.url,), user="root", password=Secret("s3cret"), seconds=20)
-        wrong = Etcd((own.url,), user="root", password=Secret("other"), seconds=20)
+        right = Etcd((own.url,), user="root", password=Secret("s3cret"), seconds=120)
+        wrong = Etcd((own.url,), user="root", password=Secret("other"), seconds=120)
         right.put("guarded", b"x")
         with pytest.raises(ToolError, match="authenticate"):
             wrong.get("guarded")
@@ -151,7 +151,7 @@ def test_wrong_password_is_refused_and_the_right_one_reads(tmp_path: Path) -> No
 def test_token_that_ran_out_is_renewed(tmp_path: Path) -> None:
     with etcd_server(tmp_path) as own:
         _lock_up(own)
-        client = Etcd((own.url,), user="root", password=Secret("s3cret"), seconds=20)
+        client = Etcd((own.url,), user="root", password=Secret("s3cret"), seconds=120)
         client._token = "stale.1"
         assert client.get("guarded") is None
 

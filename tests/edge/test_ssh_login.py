@@ -12,6 +12,7 @@ import pytest
 
 from bringup.core.errors import Unreachable
 from bringup.edge import ssh_login
+from tests.dynamo.processes import until
 from tests.fleet import keys
 from tests.fleet.fixtures import MakeSshd
 from tests.fleet.sshd import Sshd
@@ -25,11 +26,13 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     path = tmp_path / "agent"
     process = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
     monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
-    while not path.exists():
+    try:
+        until(lambda: path.exists() or process.poll() is not None, "the agent listens or ends")
         assert process.poll() is None
-    yield path
-    process.terminate()
-    process.wait()
+        yield path
+    finally:
+        process.terminate()
+        process.wait()
 
 
 @pytest.fixture(autouse=True)

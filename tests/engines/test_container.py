@@ -73,7 +73,7 @@ class Script:
         env = {"DOCKER_HOST": f"unix://{self.engine.folder}/d.sock", "PATH": os.environ["PATH"]}
         return subprocess.run(
             ["dash", self.path, word], env=env, capture_output=True, text=True, check=False,
-            timeout=180,
+            timeout=600,
         )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ class Worker:
         seen = {"SEEN": str(self.folder), "PATH": os.environ["PATH"]}
         return subprocess.run(
             ["dash", self.script, word], env=seen, capture_output=True, text=True, check=False,
-            timeout=120,
+            timeout=600,
         )  # fmt: skip
 
 

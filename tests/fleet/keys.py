@@ -42,6 +42,6 @@ def sign_host(authority: Path, key: Path, *names: str, validity: str = "-1h:+1h"
 def keygen(*words: str) -> str:
     require("ssh")
     done = subprocess.run(
-        ["ssh-keygen", "-q", *words], check=True, capture_output=True, text=True, timeout=60
+        ["ssh-keygen", "-q", *words], check=True, capture_output=True, text=True, timeout=300
     )
     return done.stdout

@@ -18,7 +18,7 @@ def ssh(host: FleetHost, yard: Yard, command: str, user: str = "root") -> str:
     done = subprocess.run(
         ["ssh", "-F", "/dev/null", "-i", host.key, "-o", "BatchMode=yes",
          "-o", f"UserKnownHostsFile={yard.known_hosts}", "-l", user, host.address, command],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip
     return done.stdout.strip()
 

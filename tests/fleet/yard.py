@@ -253,7 +253,7 @@ class Yard:
         for part in ("work", "root", "etc", "data", *(() if over else ("up",))):
             (folder / part).mkdir(parents=True)
         if over:  # with whiteouts and attributes, which `cp` alone keeps
-            subprocess.run(["cp", "-a", over, folder / "up"], check=True, timeout=120)
+            subprocess.run(["cp", "-a", over, folder / "up"], check=True, timeout=600)
         keys.make_key(folder / "etc/host_key")
         (folder / "etc/authorized_keys").write_text(keys.public(self.key) + "\n")
         (folder / "etc/sshd_config").write_text(SSHD_CONFIG)
@@ -337,7 +337,7 @@ def _allow_inotify() -> None:
 
 
 def _ip(*words: str, check: bool = True) -> str:
-    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=300)
     if check and done.returncode:
         raise AssertionError(f"ip {' '.join(words)}: {done.stderr}")
     return done.stdout

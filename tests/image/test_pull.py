@@ -97,7 +97,7 @@ def test_pull_that_still_runs_is_followed_and_not_started_twice(
 def test_pull_that_takes_too_long_is_stopped(tmp_path: Path, folder: Path) -> None:
     endless = engine(tmp_path, f"echo $$ >{tmp_path}/own; exec sleep 600")
     with pytest.raises(CommandFailed, match="exit 124"):
-        pull(endless, REFERENCE, of(folder), seconds=1)
+        pull(endless, REFERENCE, of(folder), seconds=5)
     own = int((tmp_path / "own").read_text())
     deadline = time.monotonic() + 240
     while Path(f"/proc/{own}").exists() and time.monotonic() < deadline:

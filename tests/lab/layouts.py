@@ -24,7 +24,7 @@ def build(root: Path, name: str, folder: Path = FOLDER) -> Path:
 def run(root: Path, tool: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a host's tool by its absolute path, as a probe does."""
     command = [str(root / "usr/bin" / tool), *words]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
 
 
 _BY_NATURE = (

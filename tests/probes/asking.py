@@ -24,7 +24,7 @@ def ask(
     require_shell(shell[0])
     script = compose([probe.ask for probe in probes], nonce="n1", root=root)
     done = subprocess.run(
-        [*shell, "-c", script], capture_output=True, text=True, timeout=120, check=False,
+        [*shell, "-c", script], capture_output=True, text=True, timeout=600, check=False,
         env={**os.environ, **(env or {})}, errors="replace",
     )  # fmt: skip
     return read(probes, split(done.stdout, nonce="n1"))

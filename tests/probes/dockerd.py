@@ -42,7 +42,7 @@ def daemon(folder: Path) -> Iterator[str]:
             yield socket
         finally:
             process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=300)
             netns = folder / "exec/netns/default"
             subprocess.run(["umount", str(netns)], check=False, capture_output=True)
 

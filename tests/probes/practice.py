@@ -41,7 +41,7 @@ def host(folder: Path, name: str, **faults: Any) -> Path:  # Any: fields of Faul
 
 
 def run(
-    root: Path, *, shell: str = "sh", probes: Iterable[Probe[Any]] = ALL, timeout: float = 120
+    root: Path, *, shell: str = "sh", probes: Iterable[Probe[Any]] = ALL, timeout: float = 600
 ) -> Run:
     """Run the script of all probes on a practice host's folder."""
     require_shell(shell.split(maxsplit=1)[0])

@@ -59,5 +59,5 @@ def test_the_script_asks_who_uses_the_gpus_before_it_loads_them(tmp_path: Path) 
     for tool in tools.iterdir():
         tool.chmod(0o755)
     script = compose([bandwidth_probe().ask], nonce="n", root=str(tmp_path))
-    subprocess.run(["sh", "-c", script], check=True, capture_output=True, timeout=60)
+    subprocess.run(["sh", "-c", script], check=True, capture_output=True, timeout=300)
     assert not (tmp_path / "started").exists()

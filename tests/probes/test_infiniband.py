@@ -76,7 +76,7 @@ def ask(root: Path, shell: tuple[str, ...] = ("sh",)) -> object:
     require_shell(shell[0])
     script = compose([infiniband.PROBE.ask], nonce="n1", root=str(root))
     done = subprocess.run(
-        [*shell, "-c", script], capture_output=True, text=True, timeout=60, check=False
+        [*shell, "-c", script], capture_output=True, text=True, timeout=300, check=False
     )
     return read([infiniband.PROBE], split(done.stdout, nonce="n1"))[InfiniBand]
 
