@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ..core.rules import Finding, Status
 from ..core.version import within
-from .log_lines import is_echo, is_mere, lines_of, shown
+from .log_lines import is_mere, is_void, lines_of, shown
 from .signs import said
 
 WINDOW = 400
@@ -212,7 +212,7 @@ def _matched(failure: Failure, line: str, number: int, backed: tuple[Finding, ..
 
 def _hits(failure: Failure, lines: list[str]) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines):
-        if any(pattern.search(line) for pattern in failure.says) and not is_echo(line):
+        if any(pattern.search(line) for pattern in failure.says) and not is_void(line):
             yield number, line
 
 

@@ -58,13 +58,19 @@ def _first(document: dict[str, Any], *keys: str) -> str:  # Any: as above
 
 
 def is_mere(line: str) -> bool:
-    """Return whether a line is told at level INFO or below: by NCCL, vLLM, Python or Rust."""
+    """Return whether a program goes on from what a line tells.
+
+    It is told at level INFO or below (by NCCL, vLLM, Python or Rust), or tried again.
+    """
     return _MERE.search(_PREFIX.sub("", line)) is not None
 
 
-def is_echo(line: str) -> bool:
-    """Return whether a server repeats what a client has sent: nothing in it is its own word."""
-    return _ECHO.search(line) is not None
+def is_void(line: str) -> bool:
+    """Return whether a line tells of no fault at all.
+
+    A server repeats what a client has sent, or a program tries what it has others for.
+    """
+    return _ECHO.search(line) is not None or _TRIED.search(line) is not None
 
 
 def shown(line: str, at: int = 0) -> str:
@@ -90,9 +96,13 @@ _PREFIX = re.compile(
 _MERE = re.compile(
     r"\bNCCL (INFO|TRACE)\b| - (INFO|DEBUG) - |\b(INFO|DEBUG) \d\d-\d\d \d\d:"
     r"|^(\S+(Z|[+-]\d\d:\d\d)\s+)?(INFO|DEBUG|TRACE)[: ]"
+    r"|\bretrying\b|\bretry_in=|\b[Ff]alling back to\b"
 )
 
 _ECHO = re.compile(
     r"Received request \S+: |GenerateReqInput\(|ChatCompletionRequest\(|\bprompt: ?['\"]"
     r"|['\"](messages|prompt|content|input_text)['\"] ?[:=]"
 )
+
+_TRIED = re.compile(r"\[Autotuner\]: |Ignore import error when loading")
+"""FlashInfer's tuner tries kernels that fail, SGLang all models that it has."""
