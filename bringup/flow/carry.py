@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.errors import Blocked, CommandFailed, ToolError, VerifyFailed
+from ..core.errors import Blocked, ToolError, VerifyFailed
 from ..core.event import Event
 from ..core.reading import Known
-from ..core.remote import Result
 from ..core.steps import Run
 from ..core.words import HostPath
 from ..edge import cargo_stream, registry
@@ -22,10 +20,12 @@ from ..edge.engine import Engine
 from ..edge.registry import Registry, Stored
 from ..image.record import kept_name
 from ..image.route import Cargo, HostImages, Route, Way, cure, human
-from .pull import adopt, logged_in, pull
+from .claim import Claim
+from .own_registry import own_reference, push_to
+from .pull import adopt, pull
 from .relay import fetch_parts, serving
 from .ship_types import Arrived, Planned, Shipping
-from .upload import Finish, Source, finish, upload
+from .upload import Finish, Source, finish, staged, upload
 
 
 @dataclass(slots=True)
@@ -41,6 +41,8 @@ class Carrier:
     is_pushed: bool = False  # to the inventory's registry
     seed: str = ""  # host that hands parts on; its own stay until all is done
     relay_url: str = ""
+    has_locks: bool = False  # whether who gave the order holds the hosts' locks
+    claims: dict[str, Claim] = field(default_factory=dict)
 
     def prepare(self, plans: Collection[Planned]) -> None:
         """Make once what several hosts will need: an archive, or the push to an own registry."""
@@ -79,8 +81,27 @@ class Carrier:
             return Arrived(
                 planned.route, identity, sent.count, time.monotonic() - began, error.at(host=host)
             )
+        finally:
+            self.let_go(host, but=self.seed)
         self.say(host, f"{self.cargo.facts.short} is there as {self.cargo.reference}", 1.0)
         return Arrived(planned.route, identity, sent.count, time.monotonic() - began)
+
+    def claim(self, host: str) -> Claim:
+        """Return the hold of a host: taken once parts lie there, until its shipment is over."""
+        doing = f"{self.shipping.operator} ships {self.cargo.reference}"
+        return self.claims.setdefault(host, Claim(self.shipping.hosts[host], doing))
+
+    def hold(self, host: str) -> Claim:
+        """Keep others off a host's parts; raises LockHeld where somebody is at work there."""
+        claim = self.claim(host)
+        if not self.has_locks:
+            claim.take()
+        return claim
+
+    def let_go(self, host: str, *, but: str = "") -> None:
+        """Give a host's lock back; the one that hands parts on keeps it while it does."""
+        if host != but and host in self.claims:
+            self.claims[host].release()
 
     def compare(self, host: str, identity: str) -> None:
         """Raise VerifyFailed for another image; engines with another store say another ID."""
@@ -116,12 +137,15 @@ class Carrier:
             body = b"".join(part.body for part in stream.parts())
             return Sent(len(body), self.folder("none"), Source.HERE, body=body)
         folder, host = self.folder(stream.key), planned.route.host
+        claim = self.hold(host)
         there = planned.there.staged.get(folder.path.rpartition("/")[2], frozenset())
+        if there:  # seen before the host was ours
+            there &= staged(self.shipping.hosts[host], folder)
         if self.relay_url and host != self.seed:
             there |= self.from_relay(host, folder, stream, there)
         count = upload(
             self.shipping.hosts[host], stream, folder, there, self.progress(host),
-            reopens=self.shipping.reopens,
+            reopens=self.shipping.reopens, claim=claim,
         )  # fmt: skip
         return Sent(count, folder, source)
 
@@ -149,6 +173,7 @@ class Carrier:
         root = self.shipping.roots.get(seed, "/").rstrip("/")
         address = self.shipping.addresses[seed]
         with contextlib.ExitStack() as stack:
+            stack.callback(self.let_go, seed)
             stack.callback(self.clear, seed, folder)
             relay = serving(engine, self.cargo.facts.id, f"{root}{folder}", address)
             try:
@@ -168,9 +193,9 @@ class Carrier:
 
     def pull(self, planned: Planned, reference: str, tunnel_to: int) -> Sent:
         host, folder = planned.route.host, self.folder("pull")
-        engine = self.shipping.engine_of(host)
+        engine, claim = self.shipping.engine_of(host), self.hold(host)
         named = pull(
-            engine, reference, folder,
+            engine, reference, folder, renew=claim.renew,
             tunnel_to=tunnel_to, login=self.shipping.login, reopens=self.shipping.reopens,
             on_state=lambda text: self.say(host, text),
         )  # fmt: skip
@@ -189,8 +214,9 @@ class Carrier:
             old=old.id if old and bare else "-", old_kept=old_kept,
             keep_parts=planned.route.host == self.seed, body=sent.body,
         )  # fmt: skip
-        engine = self.shipping.engine_of(planned.route.host)
-        return finish(engine, what, reopens=self.shipping.reopens)
+        host = planned.route.host
+        engine, renew = self.shipping.engine_of(host), self.claim(host).renew
+        return finish(engine, what, reopens=self.shipping.reopens, renew=renew)
 
     def named(self, planned: Planned, sent: Sent) -> str:
         """Return by what the image is called on a host once it is there: an ID, or its name."""
@@ -248,34 +274,6 @@ def other_identity(cargo: Cargo, host: str, found: str) -> VerifyFailed:
         host=host,
         remedy=f"bringup image.rollback {cargo.reference.partition(':')[0]} --host {host}",
     )
-
-
-def own_reference(own: str, cargo: Cargo) -> str:
-    return f"{own.rstrip('/')}/{cargo.kept}"
-
-
-def push_to(shipping: Shipping, cargo: Cargo) -> None:
-    """Push to the inventory's registry; layers that it has stay unsent."""
-    reference = own_reference(shipping.own_registry, cargo)
-    source = shipping.source
-    source.tag(cargo.facts.id, reference)
-    with logged_in(source, shipping.login, reference) as words:
-        result = source.run(*words, "push", reference, seconds=7200)
-    if result.exit != 0:
-        raise _refused(shipping, reference, result)
-
-
-def _refused(shipping: Shipping, reference: str, result: Result) -> CommandFailed:
-    """Return the error of a push to the inventory's registry; most are about logins."""
-    said, server = result.tail(), reference.partition("/")[0]
-    denied = re.search("denied|unauthorized|authentication required|no basic auth", said)
-    login = f"docker login {server} here and on the hosts, or --login-from VARIABLE"
-    return CommandFailed(
-        f"cannot push {reference}: exit {result.exit}",
-        ran=f"{' '.join(shipping.source.words)} push {reference}", exit_code=result.exit,
-        said=said, host=shipping.source.name,
-        remedy=login if denied else f"see that {server} (registry: in hosts.yml) answers from here",
-    )  # fmt: skip
 
 
 def save_archive(source: Engine, cargo: Cargo, scratch: Path, packer: str) -> Stream:

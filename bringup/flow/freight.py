@@ -127,7 +127,7 @@ class ImageFreight:
         shipping = self._based(action.name)
         scratch = Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
         ready = self.stack.enter_context(loaded(shipping, action.reference, action.identity))
-        return Carrier(shipping, ready.cargo, ready.local, ready.stored, scratch)
+        return Carrier(shipping, ready.cargo, ready.local, ready.stored, scratch, has_locks=True)
 
 
 @contextmanager

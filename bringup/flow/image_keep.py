@@ -21,7 +21,7 @@ from ..image.names import kept_images, previous, to_remove
 T = TypeVar("T")
 
 FRESH_MINUTES = 60
-"""A shipment writes a part every few seconds; loading the largest image takes some minutes."""
+"""Parts that a shipment left behind wait so long for the run that goes on where it stopped."""
 
 # Fixed text. What cannot be dated stays.
 _CLEAR = r"""
@@ -145,8 +145,9 @@ def prune(
 ) -> tuple[Kept, ...]:
     """Remove old images of one name: never the current one, never anybody else's.
 
-    `keep` earlier ones stay for a rollback. Parts of unfinished shipments below `stage` go too,
-    but for those that a shipment may be at work on.
+    `keep` earlier ones stay for a rollback. Parts of unfinished shipments below `stage` go too:
+    a shipment at work holds the host's lock, which is LockHeld here, and fresh parts are left to
+    the run that goes on with them.
     A container that runs an old image keeps its layers; only the name goes.
     """
 

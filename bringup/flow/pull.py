@@ -87,10 +87,13 @@ def pull(
     tunnel_to: int = 0,
     login: Login | None = None,
     reopens: int = 5,
+    renew: Callable[[], None] = lambda: None,
     on_state: OnState = lambda _: None,
     seconds: float = LIMIT_S,
 ) -> str:
     """Pull a reference, in which PORT stands for the tunnel's port; return its name on the host.
+
+    `renew` takes anew what went with a dropped line.
 
     Raises CommandFailed when the engine refuses, when the pull is killed or takes longer than
     `seconds`; Unreachable when the line stays down.
@@ -99,6 +102,8 @@ def pull(
     port = _last_port(engine, folder)
     for left in reversed(range(reopens + 1)):
         try:
+            if left < reopens:
+                renew()
             with _tunnel(engine, tunnel_to, port) as tunnel:
                 port = tunnel.port if tunnel else 0
                 named = reference.replace("PORT", str(port))

@@ -95,6 +95,7 @@ def _seeded(carrier: Carrier, plans: Mapping[str, Planned]) -> dict[str, Arrived
     arrived = {seed.host: carrier.carry(plans[seed.host])}
     rest = {host: plan for host, plan in plans.items() if host != seed.host}
     if arrived[seed.host].error is not None:
+        carrier.let_go(seed.host)
         return arrived | _each(carrier, rest)
     with carrier.relaying(seed.host, seed.present):
         return arrived | _each(carrier, rest)

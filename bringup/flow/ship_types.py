@@ -42,6 +42,7 @@ class Shipping:
     relay: bool = False  # let the first host hand parts on to the others
     addresses: Mapping[str, str] = field(default_factory=dict)  # where hosts reach each other
     reopens: int = 5
+    operator: str = "bringup"  # who ships, as others read it that find a host locked
     listen: Listen = ignore
 
     def engine_of(self, host: str) -> Engine:

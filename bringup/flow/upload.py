@@ -15,6 +15,7 @@ from ..core.steps import Run, Write
 from ..core.words import HostPath, Word
 from ..edge.cargo_stream import Stream
 from ..edge.engine import Engine
+from .claim import Claim
 
 T = TypeVar("T")
 
@@ -33,30 +34,51 @@ def upload(
     progress: Progress,
     *,
     reopens: int = 5,
+    claim: Claim | None = None,
 ) -> int:
     """Send the parts that are not there yet, in order; return the bytes that were sent.
 
     A part is written whole or not at all. A dropped line is opened again up to `reopens` times
-    in a row; raises Unreachable after that.
+    in a row, and the host's lock with it; raises Unreachable after that.
     """
-    total, done, sent = stream.size, 0, 0
-    for part in stream.parts():
-        if part.name not in there:
-            write = Write(HostPath(f"{folder}/{part.name}"), part.body, 0o600)
-            again(partial(remote.write, (write,)), reopens)
-            sent += len(part.body)
-        done += len(part.body)
-        progress(done, total)
+    own = claim or Claim(remote, "")
+    total, sent, taken = stream.size, 0, -1
+    while taken != own.times:  # parts were anybody's while the lock was lost
+        there = staged(remote, folder) if taken >= 0 else there
+        taken, done = own.times, 0
+        for part in stream.parts():
+            if part.name not in there:
+                write = Write(HostPath(f"{folder}/{part.name}"), part.body, 0o600)
+                again(partial(remote.write, (write,)), reopens, own.renew)
+                sent += len(part.body)
+            done += len(part.body)
+            progress(done, total)
     return sent
 
 
-def again(act: Callable[[], T], reopens: int) -> T:
-    """Do something that may be done twice, anew after each dropped line; raises the last one."""
+_STAGED = 'cd "$1" 2>/dev/null || exit 0; touch . && ls'
+
+
+def staged(remote: Remote, folder: HostPath) -> frozenset[str]:
+    """Return the parts that lie in a folder of the stage, which is then in use as of now."""
+    said = remote.run(Run(("sh", "-c", _STAGED, "sh", folder))).stdout
+    return frozenset(name for name in said.splitlines() if name.endswith(".part"))
+
+
+def again(act: Callable[[], T], reopens: int, renew: Callable[[], None] = lambda: None) -> T:
+    """Do something that may be done twice, anew after each dropped line; raises the last one.
+
+    `renew` takes anew what went with the line, before each further try.
+    """
     for tried in range(reopens):
         try:
+            if tried:
+                renew()
             return act()
         except Unreachable:
             time.sleep(REOPEN_S * 2**tried)
+    if reopens:
+        renew()
     return act()
 
 
@@ -107,7 +129,9 @@ class Finish:
     body: bytes = field(default=b"", repr=False)  # for Source.HERE
 
 
-def finish(engine: Engine, what: Finish, *, reopens: int = 5) -> str:
+def finish(
+    engine: Engine, what: Finish, *, reopens: int = 5, renew: Callable[[], None] = lambda: None
+) -> str:
     """Load, compare and name in one trip; return the ID that the name now stands for.
 
     An interrupted load keeps nothing, so the parts stay until all has ended well. Raises
@@ -118,7 +142,7 @@ def finish(engine: Engine, what: Finish, *, reopens: int = 5) -> str:
         what.reference, what.old, what.old_kept, "yes" if what.keep_parts else "no",
         *engine.words,
     )  # fmt: skip
-    result = again(partial(engine.remote.run, Run(words, 7200, input=what.body)), reopens)
+    result = again(partial(engine.remote.run, Run(words, 7200, input=what.body)), reopens, renew)
     if result.exit != 0:
         raise CommandFailed(
             f"{_WHY.get(result.exit, 'cannot name the image')} on {engine.name}",

@@ -56,7 +56,7 @@ def image_ship(
     run. The image before keeps a name of its own on every host.
     """
     from ..flow.image_open import Place, folder_of, opened, registry_login
-    from ..flow.open import Choice
+    from ..flow.open import Choice, operator
     from ..flow.ship import Shipping, ship
     from ..report.image import shipped_view
 
@@ -76,6 +76,7 @@ def image_ship(
             own_registry=yard.inventory.registry if yard.inventory else "",
             login=login,
             base=folder.recipe.base.pinned,
+            operator=operator(),
             listen=screen.tell,
         )
         reference = folder.recipe.reference

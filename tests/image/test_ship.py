@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,18 +15,21 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from bringup.core.errors import Blocked, CommandFailed, Unreachable
+from bringup.core.errors import Blocked, CommandFailed, LockHeld, Unreachable
 from bringup.core.event import Event
 from bringup.core.words import Secret
 from bringup.edge import cargo_stream, registry
+from bringup.edge.engine import Engine
 from bringup.edge.ssh import SshFleet
 from bringup.flow import image as flow_image
 from bringup.flow import pull as flow_pull
 from bringup.flow import ship as flow_ship
 from bringup.flow import upload as flow_upload
+from bringup.flow.image_keep import FRESH_MINUTES, Kept, prune
 from bringup.flow.ship import Arrived, Shipment, Shipping
 from bringup.image import route
 from bringup.image.route import Way
+from tests.dynamo.processes import until
 
 from . import standin
 from .bench import REFERENCE, Bench, identity, image
@@ -223,6 +228,68 @@ def test_dropped_line_goes_on_where_it_was(yard: Yard) -> None:
     assert not shipment.failed, errors(shipment)
     assert shipment.arrived["h1"].identity == wanted
     assert sent < 7.5 * MB
+
+
+def pruned(yard: Yard, name: str) -> Kept:
+    """Prune a host as another operator would."""
+    host = yard.hosts[name]
+    with yard.line.fleet({name: host.folder / "root"}) as fleet:
+        engine = Engine(fleet.remote(name), host.words, name)
+        return prune({name: engine}, HEAVY, stage=flow_ship.STAGE, operator="bob")[0]
+
+
+def parts(yard: Yard, name: str) -> list[Path]:
+    return sorted(yard.hosts[name].folder.glob(f"root{flow_ship.STAGE}/*/*.part"))
+
+
+def age(paths: Iterable[Path]) -> None:
+    """Let parts and their folder seem older than any fresh one."""
+    long_ago = time.time() - 60 * (FRESH_MINUTES + 5)
+    for path in [*paths]:
+        os.utime(path, (long_ago, long_ago))
+        os.utime(path.parent, (long_ago, long_ago))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_parts_of_a_shipment_at_work_are_not_pruned_however_old(yard: Yard) -> None:
+    wanted = yard.heavy(6, seed=2)
+    told: list[Kept] = []
+
+    def meddle() -> None:
+        age(parts(yard, "h1"))
+        told.append(pruned(yard, "h1"))
+
+    yard.at("h1", 0.3, meddle)
+    shipment, sent = yard.ship(HEAVY, "h1")
+    assert isinstance(told[0].error, LockHeld)
+    assert f"ships {HEAVY}" in f"{told[0].error.message} {told[0].error.said}"
+    assert shipment.arrived["h1"].identity == wanted, errors(shipment)
+    assert sent < 7.5 * MB
+    assert pruned(yard, "h1").error is None
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("old", [False, True], ids=["fresh", "old"])
+def test_a_cut_shipment_comes_out_right_though_somebody_prunes_before_the_line_is_back(
+    yard: Yard, old: bool
+) -> None:
+    wanted = yard.heavy(6, seed=3 + old)
+    left: list[int] = []
+
+    def meddle() -> None:
+        sent_so_far = len(parts(yard, "h1"))
+        if old:
+            age(parts(yard, "h1"))
+        yard.line.cut()
+        until(lambda: pruned(yard, "h1").error is None, "the lock went with the line")
+        left.append(sent_so_far - len(parts(yard, "h1")))
+
+    yard.at("h1", 0.3, meddle)
+    shipment, sent = yard.ship(HEAVY, "h1")
+    assert not shipment.failed, errors(shipment)
+    assert shipment.arrived["h1"].identity == wanted
+    assert (left[0] > 0) is old
+    assert sent < (10 if old else 7.5) * MB
 
 
 @pytest.mark.usefixtures("small_parts")
