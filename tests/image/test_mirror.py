@@ -261,12 +261,12 @@ class TestMirrored:
         field.ship("state")
         assert field.cost.commands == 1
 
-    def test_pull_costs_seven_commands_besides_the_polls(self, field: Field) -> None:
+    def test_pull_costs_eight_commands_besides_the_polls_one_of_them_the_lock(self, field: Field) -> None:
         field.build("pulled")
         _, _, events = field.ship("state", Way.PULL)
         polls = sum(event.text.startswith("pulling:") for event in events)
         assert field.cost.connections == 1
-        assert field.cost.commands - polls == 7
+        assert field.cost.commands - polls == 8
 
     def test_of_a_list_of_platforms_the_engines_own_is_mirrored(self, field: Field) -> None:
         listed = replace(field, digest=put_list(field.team, field.digest))
