@@ -261,7 +261,7 @@ class TestMirrored:
         field.ship("state")
         assert field.cost.commands == 1
 
-    def test_pull_costs_eight_commands_besides_the_polls_one_of_them_the_lock(self, field: Field) -> None:
+    def test_pull_costs_the_lock_and_seven_commands_besides_the_polls(self, field: Field) -> None:
         field.build("pulled")
         _, _, events = field.ship("state", Way.PULL)
         polls = sum(event.text.startswith("pulling:") for event in events)
