@@ -36,6 +36,7 @@ class KernelLog:
 WANTED = (
     "NVRM:", "SXid", "nouveau", "devmem_alloc_pagemap", "nvidia-uvm", "Hardware Error",
     "Uncorrect", "fallen off", "mlx5_core.*\\(assert\\|health\\|fw error\\)", "Out of memory",
+    "Remounting filesystem read-only", "EDAC MC",
 )  # fmt: skip
 
 _GREP = " ".join(f"-e '{pattern}'" for pattern in WANTED)

@@ -14,6 +14,7 @@ from ..core.script import Section
 
 ERRORS = {
     3: "not initialized",
+    35: "the driver is older than the program's CUDA",
     46: "devices busy or unavailable",
     100: "no CUDA device",
     101: "invalid device",
@@ -79,6 +80,8 @@ _CODES = (
     (r"all CUDA-capable devices are busy or unavailable", 46),
     (r"(?:CUDA_ERROR_ECC_UNCORRECTABLE|uncorrectable ECC error encountered)", 214),
     (r"CUDA driver version is insufficient for CUDA runtime version", 35),
+    (r"NVIDIA driver on your system is too old", 35),
+    (r"Found no NVIDIA driver on your system", 100),
     (r"(?:CUDA unknown error|CUDA_ERROR_UNKNOWN)", 999),
 )
 

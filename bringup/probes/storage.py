@@ -70,6 +70,7 @@ class Disk:
     total_mib: int | None = None
     free_mib: int | None = None
     trouble: str = ""
+    is_out_of_inodes: bool | None = None  # no file can be made, whatever bytes are free
 
 
 @dataclass(frozen=True, slots=True)

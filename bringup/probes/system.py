@@ -118,7 +118,7 @@ def parse_limits(section: Section) -> Reading[Limits]:
     if not isinstance(answer, Known):
         return answer
     found = told(answer.value)
-    mine, engine = _limits(found.get("login", ())), _limits(found.get("engine", ()))
+    mine, engine = soft_limits(found.get("login", ())), soft_limits(found.get("engine", ()))
     if not mine:
         return Unknown("no limits in /proc/self/limits", section.first)
     limits = Limits(mine.get("memlock"), mine.get("files"), mine.get("processes"), engine)
@@ -132,7 +132,8 @@ _LIMITS = {
 }
 
 
-def _limits(lines: tuple[str, ...]) -> dict[str, int]:
+def soft_limits(lines: tuple[str, ...]) -> dict[str, int]:
+    """Return soft limits by our own names out of lines of /proc/PID/limits."""
     found: dict[str, int] = {}
     for line in lines:
         match = re.match(r"(Max [a-z ]+?)\s{2,}(\S+)\s+(\S+)", line)

@@ -20,7 +20,7 @@ from ..probes.kernel_log import KernelLog
 from ..probes.rdma import AccessControl
 from ..probes.slurm import Slurm
 from ..probes.system import Kernels
-from ..rules.checks_gpu_health import is_same_bus
+from ..rules.checks_gpu_memory import is_same_bus
 from ..rules.judging import gpus_of, told
 from ..rules.xids import Action, action_of
 from .gpu import package_of_manager

@@ -1,92 +1,21 @@
-"""JIT-01 to JIT-07: can kernels be compiled where the engine runs, and how long does that take?"""
+"""JIT-03 to JIT-07: can kernels be compiled where the engine runs, and how long does that take?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ..core.host import Deployment
-from ..core.reading import Absent, Known, Unknown
-from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skipped, warned
+from ..core.reading import Known
+from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..core.version import at_least, version
 from ..probes.caches import JitCaches
 from ..probes.compilers import Compilers
 from ..probes.environment import Environment
 from . import where
-from .judging import QUIET, SOFT, not_told, unread
-from .toolchain import NOT_YET, driver_cuda, floor_of, inside, looked_inside, nvcc_of, packages
+from .judging import QUIET, not_told, unread
+from .toolchain import NOT_YET, driver_cuda, inside, looked_inside, nvcc_of, packages
 
 FEATURES = "https://docs.nvidia.com/cuda/cuda-features-archive/"
-FLASHINFER = "https://docs.flashinfer.ai/installation.html"
-
-
-def _nvcc(world: World) -> Seen:
-    reading = nvcc_of(world)
-    if isinstance(reading, Unknown):
-        return Seen(Status.UNKNOWN, (f"unknown: {reading.why}",), level=Level.NOTE)
-    floor, sort = floor_of(world), where.capability(world)
-    fits = f"; {cuda} fits this driver" if (cuda := driver_cuda(world)) else ""
-    install = (
-        f"install CUDA toolkit {floor or ''} or later (the toolkit package alone{fits}) where the "
-        "engine runs, or take an image that has it"
-    )
-    if isinstance(reading, Absent):
-        line = reading.evidence or "no nvcc in PATH, CUDA_HOME, default prefixes"
-        return _without(world, line, install)
-    where_ = f" ({reading.value.path})" if reading.value.path else ""
-    line = f"nvcc {reading.value.full or reading.value.version}{where_}"
-    if not floor:
-        return passed(line)
-    if at_least(reading.value.version, floor) is False:
-        return _without(world, f"{line}: compute capability {sort or '?'} needs {floor}", install)
-    return passed(f"{line}, compute capability {sort or '?'} needs {floor}")
-
-
-def _without(world: World, line: str, remedy: str) -> Seen:
-    if world.deployment is None:
-        return warned(line, "a container brings its own: only the place of the engine counts",
-                      level=Level.NOTE, remedy=remedy)  # fmt: skip
-    if where.is_kimi_k3(world.deployment):
-        return failed(line, "Kimi K3 has no way around run-time compilation", remedy=remedy)
-    if _prebuilt(world) is True:
-        return warned(line, "FlashInfer's prebuilt kernels cover for it", level=Level.NOTE,
-                      remedy=remedy)  # fmt: skip
-    return warned(line, "fallback: Triton attention, FlashInfer sampler off", remedy=remedy)
-
-
-PARTS = ("flashinfer-python", "flashinfer-cubin", "flashinfer-jit-cache")
-
-
-def _prebuilt(world: World) -> bool | None:
-    """Tell whether all prebuilt parts of FlashInfer are there in one version."""
-    if world.deployment is not None and world.deployment.image.flashinfer == "prebuilt":
-        return True
-    reading = packages(world)
-    if not isinstance(reading, Known):
-        return None
-    found = [reading.value.versions.get(part, "") for part in PARTS]
-    return bool(found[0]) and all(_release(each) == _release(found[0]) for each in found)
-
-
-def _release(text: str) -> str:
-    return text.partition("+")[0]
-
-
-def _flashinfer(world: World) -> Seen:
-    reading = packages(world)
-    if isinstance(reading, Absent):
-        return skipped("no Python packages here")
-    if isinstance(reading, Unknown):
-        return Seen(Status.UNKNOWN, (f"unknown: {reading.why}",), level=Level.NOTE)
-    have = {part: reading.value.versions[part] for part in PARTS if part in reading.value.versions}
-    if PARTS[0] not in have:
-        return skipped("flashinfer-python is not installed")
-    shown = ", ".join(f"{name} {number}" for name, number in have.items())
-    if len({_release(number) for number in have.values()}) > 1:
-        return failed(shown)
-    if len(have) == len(PARTS):
-        return passed(shown)
-    return warned(f"{shown}; no prebuilt kernels beside it" if len(have) == 1 else shown,
-                  level=Level.NOTE)  # fmt: skip
 
 
 def _tools(world: World) -> Mapping[str, bool]:
@@ -232,26 +161,6 @@ def start_seconds(world: World, deployment: Deployment) -> tuple[int, tuple[str,
 
 
 ROWS: tuple[Row[World], ...] = (
-    Row(
-        "JIT-01",
-        "A CUDA compiler is where the engine runs",
-        _nvcc,
-        reason="FlashInfer, DeepGEMM and others compile on first use; a compiler that does not "
-        "know the board is as good as none",
-        source=FEATURES,
-        follow_up="with a fitting toolkit the faster kernels come back",
-    ),
-    Row(
-        "JIT-02",
-        "FlashInfer's prebuilt kernels match",
-        _flashinfer,
-        reason="prebuilt kernels of the exact version replace the compiler; of another version "
-        "FlashInfer refuses to load",
-        source=FLASHINFER,
-        remedy="pip install flashinfer-python==V flashinfer-cubin==V flashinfer-jit-cache==V "
-        "(one version, the last from FlashInfer's own index)",
-        levels=SOFT,
-    ),
     Row(
         "JIT-03",
         "C compiler, headers and ninja are there",

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from ..core.reading import Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..probes.containers import Containers
+from ..probes.identity import Identity
 from ..probes.inside import Inside
 from ..probes.network import Addresses, Listener, Listeners, Names, Reach
 from ..probes.services import QUOTA_BYTES, Etcd, EtcdMember, Nats, is_unasked, word
@@ -169,7 +170,9 @@ def _names(world: World) -> Seen:
     if not isinstance(reading, Known):
         return unread(reading)
     own = world.facts[Addresses]
-    name = own.value.host_name if isinstance(own, Known) else ""
+    identity = world.facts[Identity]
+    told = identity.value.hostname if isinstance(identity, Known) else ""
+    name = own.value.host_name if isinstance(own, Known) else told
     lost = [n for n, found in reading.value.addresses.items() if not found and n != name]
     if lost:
         return failed(*(f"{n} does not resolve" for n in lost))

@@ -62,20 +62,34 @@ def _role(world: World) -> Seen:
     node, jobs = reading.value.node, _jobs(world)
     if isinstance(node, Absent):
         return passed(node.evidence)
+    if isinstance(node, Unknown) and (jobs := running(jobs)):
+        return _taken(world, (f"squeue: {len(jobs)} jobs", *_named(jobs)))
     if isinstance(node, Unknown):
         idle = reading.value.daemon in ("none", "inactive", "failed")
         return passed(f"slurmd is {reading.value.daemon}") if idle else unread(node)
     remedy = TAKE.format(host=world.host.name)
     if jobs or re.search(r"ALLOC|MIXED|COMPLETING", node.value.state):
-        lines = [f"job {job.id} of {job.user}: {job.state} {job.resources}" for job in jobs[:3]]
-        level = Level.BLOCK if world.deployment else Level.WARN
-        return failed(node.evidence, *lines, level=level, remedy=remedy)
+        return _taken(world, (node.evidence, *_named(jobs)))
     if OFF.search(node.value.state):
         if ILL.search(node.value.reason):
             line = "drained for its health: see to that first"
             return warned(node.evidence, line, remedy=f"scontrol show node {node.value.name}")
         return passed(node.evidence)
     return warned(node.evidence, remedy=remedy)
+
+
+def running(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+    """Return the jobs that hold a part of the host, those that wait for one left out."""
+    return tuple(job for job in jobs if job.state in ("R", "CG", "S", "RUNNING", "COMPLETING"))
+
+
+def _named(jobs: tuple[Job, ...]) -> tuple[str, ...]:
+    return tuple(f"job {job.id} of {job.user}: {job.state} {job.resources}" for job in jobs[:3])
+
+
+def _taken(world: World, lines: tuple[str, ...]) -> Seen:
+    level = Level.BLOCK if world.deployment else Level.WARN
+    return failed(*lines, level=level, remedy=TAKE.format(host=world.host.name))
 
 
 def _hooks(world: World) -> Seen:

@@ -7,6 +7,7 @@ import re
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..probes.container import EngineDisk
+from ..probes.kernel_log import KernelLog
 from ..probes.model import UNFINISHED, WEIGHTS, ModelConfig, ModelFolder, ReadSpeed
 from ..probes.storage import Arrays, Disks, Mount, Mounts
 from . import where
@@ -67,8 +68,14 @@ def _arrays(world: World) -> Seen:
 
 def _space(world: World) -> Seen:
     reading, engine = world.facts[Disks], world.facts[EngineDisk]
+    if frozen := _frozen(world):
+        return failed(frozen, remedy="dmesg | tail; drain, check the disk, fsck, reboot")
     if not isinstance(reading, Known):
         return unread(reading)
+    spent = [disk.path for disk in reading.value.disks if disk.is_out_of_inodes]
+    if spent:
+        lines = (f"{path}: no inode is free, so no file can be made" for path in spent)
+        return failed(*lines, remedy="df -i; du --inodes -xd1 PATH; delete what is many and small")
     told = [(d.path, d.free_mib, d.total_mib) for d in reading.value.disks]
     if isinstance(engine, Known):
         told.append((engine.value.path, engine.value.free_mib, engine.value.total_mib))
@@ -85,6 +92,13 @@ def _space(world: World) -> Seen:
         model = world.deployment.model.path if world.deployment else ""
         return failed(*full.values(), level=Level.WARN if set(full) == {model} else Level.BLOCK)
     return warned(*low, level=Level.NOTE) if low else passed(reading.evidence)
+
+
+def _frozen(world: World) -> str:
+    """Return the kernel's line about a filesystem that it no longer writes to after an error."""
+    log = world.facts[KernelLog]
+    lines = log.value.complaints or () if isinstance(log, Known) else ()
+    return next((line for line in lines if "Remounting filesystem read-only" in line), "")
 
 
 def _complete(world: World) -> Seen:
@@ -123,6 +137,12 @@ def _gaps(names: tuple[str, ...]) -> tuple[str, ...]:
     return (f"{wanted - len(have)} of {wanted} shards are missing: number {first}, …",)
 
 
+def _begun(folder: ModelFolder) -> list[str]:
+    """Return shards of which only a begun download is there."""
+    begun = (name.rpartition(".")[0] for name in folder.files if name.endswith(UNFINISHED))
+    return [name for name in begun if name.endswith(WEIGHTS) and name not in folder.files]
+
+
 _NUMBERED = re.compile(r"-(\d{5})-of-(\d{5})\.")
 
 
@@ -135,6 +155,8 @@ def _missing(folder: ModelFolder) -> tuple[str, ...]:
         return (f"{len(gone)} of {len(folder.shards)} shards are missing: {gone[0]}, …",)
     if lost := _gaps(tuple(folder.weights)):
         return lost
+    if begun := _begun(folder):
+        return (f"the download of {begun[0]} was not finished",)
     if not folder.is_sized:
         return ()
     wanted = folder.shards or tuple(folder.weights)

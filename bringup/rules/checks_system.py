@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..probes.identity import Identity
@@ -121,7 +123,7 @@ def _killed(world: World) -> str:
     """Return the kernel's last line about a process that it killed for want of memory."""
     log = world.facts[KernelLog]
     lines = log.value.complaints or () if isinstance(log, Known) else ()
-    killed = [line for line in lines if "Out of memory: Killed process" in line]
+    killed = [line for line in lines if "out of memory: killed process" in line.lower()]
     return killed[-1] if killed else ""
 
 
@@ -210,8 +212,17 @@ def _reboot(world: World) -> Seen:
     return passed(reading.evidence)
 
 
+def _reported(world: World) -> str:
+    """Return the kernel's last line about an uncorrected error of a memory module."""
+    log = world.facts[KernelLog]
+    lines = log.value.complaints or () if isinstance(log, Known) else ()
+    return next((line for line in reversed(lines) if re.search(r"EDAC \w+: \d+ UE\b", line)), "")
+
+
 def _errors(world: World) -> Seen:
     reading = world.facts[MemoryErrors]
+    if line := _reported(world):
+        return failed(line)
     if isinstance(reading, Absent):
         return skipped(reading.evidence)
     if isinstance(reading, Unknown):

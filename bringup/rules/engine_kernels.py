@@ -6,7 +6,7 @@ from ..core.host import Deployment, Role, Scalar
 from ..core.reading import Absent, Known, Unknown, evidence_of
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, unknown, warned
 from ..core.version import at_least
-from .checks_jit import PARTS
+from .checks_jit_compiler import PARTS
 from .toolchain import driver_cuda, packages
 from .where import SGLANG, VLLM, for_worker, is_kimi_k3, toolkit_floor, usable_nvcc
 

@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...core.facts import Facts
-from . import containers, driver, engine, files, gpus, host, network, rdma, slurm, tools, units
+from . import (
+    containers,
+    dcgm,
+    driver,
+    engine,
+    files,
+    gpus,
+    host,
+    network,
+    packages,
+    rdma,
+    slurm,
+    tools,
+    units,
+)
 from .asked import HOST, Asked, Output
 from .command_line import asked
 from .joining import facts_from
@@ -29,6 +43,8 @@ _READERS: Readers = {
     **engine.READERS,
     **slurm.READERS,
     **gpus.READERS,
+    **dcgm.READERS,
+    **packages.READERS,
 }
 
 SIDES = ("worker", "frontend", "prefill", "decode")

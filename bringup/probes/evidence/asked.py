@@ -59,6 +59,7 @@ class Asked:
     is_cut: bool = False
     is_counted: bool = False
     is_reshaped: bool = False
+    called: str = ""  # the program as it was written, with its path
 
     def has(self, *flags: str) -> bool:
         """Tell whether one of the words is there, as it stands or before ``=``."""

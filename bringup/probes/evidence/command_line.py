@@ -117,7 +117,7 @@ def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
     elif program in _READERS:
         yield Asked("cat", _files(program, rest), place, is_cut=program in ("head", "tail"))
     else:
-        yield Asked(program, rest, place)
+        yield Asked(program, rest, place, called=bare[0])
 
 
 def _unwrapped(words: Sequence[str]) -> list[str]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from ...core.reading import Absent, Known
 from .. import kernel_log
 from ..driver import Driver, read_proc
-from ..fabric import FabricManager
 from ..kernel import Modules, read_lsmod
 from ..kernel_log import KernelLog
 from ..pci import PciGpu, PciGpus
@@ -39,7 +38,7 @@ def read_lspci(asked: Asked, output: Output) -> Iterator[Piece]:
     if asked.is_counted:
         yield from _counted(asked, output)
         return
-    gpus = tuple(_gpus(output.stdout))
+    gpus = tuple(_gpus(output.stdout)) or tuple(_numbered(output.stdout))
     is_silent = not output.stdout.strip() and output.code in (0, 1) and not asked.has("-s")
     if gpus:
         count = None if asked.has("-s") else len(gpus)
@@ -96,6 +95,13 @@ def _gpus(text: str) -> Iterator[PciGpu]:
             width_max=int(can[2]) if can else None,
             is_gone="(rev ff)" in head or "Unknown header type 7f" in body,
         )
+
+
+def _numbered(text: str) -> Iterator[PciGpu]:
+    """Read `lspci -n`: ``1b:00.0 0302: 10de:2901 (rev a1)``."""
+    for found in re.finditer(rf"(?m)^{_SLOT} 03(?:00|02): 10de:([0-9a-f]{{4}})(.*)$", text):
+        bus = f"{(found[1] or '0000').lower()}:{found[2].lower()}"
+        yield PciGpu(bus, found[3], is_gone="(rev ff)" in found[4])
 
 
 def _devices(text: str) -> Iterator[list[str]]:
@@ -182,33 +188,6 @@ def read_log(asked: Asked, output: Output) -> Iterator[Piece]:
         )
 
 
-def read_packages(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `dpkg -l NAME`, `rpm -q NAME`, `apt list --installed`: what the GPU stack needs."""
-    del asked
-    text = output.text
-    rows = re.findall(r"(?m)^(?:[ihr][i ]\s+)?([a-z][\w.+-]+?)(?::\w+)?[\s/]+(\d\S*)", text)
-    have = dict(rows)
-    for name, version in have.items():
-        if name.startswith("nvidia-fabricmanager"):
-            yield known(FabricManager(package=version), f"{name} {version}")
-        elif name == "nvlsm":
-            yield known(FabricManager(nvlsm=True), f"{name} {version}")
-    for name in re.findall(
-        r"no packages found matching (\S+)|package (\S+) is not installed", text
-    ):
-        yield from _missing_package("".join(name), output.line)
-
-
-def _missing_package(name: str, line: str) -> Iterator[Piece]:
-    if name == "nvlsm":
-        yield known(FabricManager(nvlsm=False), line)
-    elif name.startswith("linux-modules-extra"):
-        extra = dict.fromkeys(("mlx5_ib", "ib_umad"), False)
-        yield known(Modules((), installed=extra, whole=False), line)
-    elif name.startswith("nvidia-fabricmanager"):
-        yield absent(FabricManager, line)
-
-
 def read_proc_version(output: Output) -> Iterator[Piece]:
     """Read /proc/driver/nvidia/version."""
     if output.has_no_file:
@@ -291,10 +270,6 @@ READERS: Readers = {
     "lsmod": read_lsmod_command,
     "dkms": read_dkms,
     "dmesg": read_log,
-    "dpkg": read_packages,
-    "dpkg-query": read_packages,
-    "rpm": read_packages,
     "modprobe": read_modprobe,
     "mokutil": read_secure_boot,
-    "apt": read_packages,
 }

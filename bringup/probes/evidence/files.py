@@ -16,13 +16,13 @@ from ..driver import Driver
 from ..fabric import FabricManager
 from ..infiniband import InfiniBand
 from ..kernel import Boot, Modules, read_lsmod
-from ..model import UNFINISHED, WEIGHTS, ModelFolder
+from ..model import WEIGHTS, ModelFolder
 from ..rdma import RdmaNodes
 from ..serving import Serving
 from ..storage import Arrays, parse_mdstat
 from . import containers, driver, host, rdma, slurm, tools
 from .asked import HOST, Asked, Output
-from .piece import Piece, Readers, known, unknown
+from .piece import Piece, Readers, absent, known, unknown
 
 
 def read_cat(asked: Asked, output: Output) -> Iterator[Piece]:
@@ -110,6 +110,7 @@ _CONTENTS: tuple[tuple[str, Contents], ...] = (
     (r"/cdi/.*\.ya?ml$", lambda asked, output: containers.read_cdi_file(asked.path, output)),
     (r"/ports/\d+/(?:hw_)?counters/", lambda asked, out: rdma.read_counter(asked.path, out)),
     (r"^/proc/meminfo$", _of(host.read_meminfo)),
+    (r"^/proc/self/limits$", _of(host.read_limits)),
     (r"^/proc/mdstat$", _mdstat),
     (r"^/proc/\d+/environ$", _of(host.read_variables)),
     (r"^/proc/1/cmdline$", _command_line),
@@ -142,11 +143,28 @@ def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
         yield from tools.read_toolkit_folder(asked, output)
     elif any("/cdi" in each for each in paths):
         yield from containers.read_cdi_folders(output)
-    elif "Stale file handle" in output.text or output.is_late:
+    elif output.is_late or re.search(_DEAD, output.text):
         yield unknown(ModelFolder, "timed out", output.line or f"{path} does not answer")
     else:
+        yield from _lost_model(asked, path, output)
         yield from _existence(asked, path, exists=_exists(output), output=output)
         yield from _model_folder(asked, path, output)
+
+
+_DEAD = "Stale file handle|Transport endpoint is not connected|Input/output error"
+"""How a mount fails behind which nobody answers any more."""
+
+_MODEL = re.compile(r"(?i)/\S*(?:model|weight|checkpoint|huggingface|/hf)")
+
+
+def _lost_model(asked: Asked, path: str, output: Output) -> Iterator[Piece]:
+    """A folder of models that is not there, or that this login may not read."""
+    if asked.place != HOST or not _MODEL.match(path) or output.code == 0:
+        return
+    if output.is_refused:
+        yield unknown(ModelFolder, "permission denied", output.line)
+    elif output.has_no_file:
+        yield absent(ModelFolder, output.line)
 
 
 def _exists(output: Output) -> bool | None:
@@ -213,7 +231,7 @@ def _names(text: str) -> list[str]:
 def _sizes(text: str) -> dict[str, int]:
     """Read `ls -l`: bytes by name; links and human sizes tell none."""
     rows = re.findall(r"(?m)^-\S+\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\S+\s+\S+\s+(\S+)$", text)
-    return {name: int(size) for size, name in rows if not name.endswith(UNFINISHED)}
+    return {name: int(size) for size, name in rows}
 
 
 def read_du(asked: Asked, output: Output) -> Iterator[Piece]:

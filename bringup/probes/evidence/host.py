@@ -12,11 +12,12 @@ from ..environment import Environment
 from ..identity import Identity, Uptime
 from ..inside import Inside
 from ..memory import Memory, SharedMemory
+from ..model import ModelFolder
 from ..storage import Disk, Disks, Mount, Mounts
-from ..system import Limits, Processors, Stuck
-from ..text import limit, whole
+from ..system import Limits, Processors, Stuck, shown, soft_limits
+from ..text import limit, size_of, whole
 from .asked import HOST, Asked, Output
-from .piece import Piece, Readers, known
+from .piece import Piece, Readers, known, unknown
 
 _UNITS = {"": 1, "K": 1, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
 
@@ -104,9 +105,14 @@ def read_free(asked: Asked, output: Output) -> Iterator[Piece]:
 
 
 def read_df(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `df [-h|-k|-BG] [PATH…]`; -i counts files, not bytes."""
-    if asked.has("-i", "-ih", "--inodes"):
+    """Read `df [-h|-k|-BG|-T] [PATH…]`; -i counts files, not bytes."""
+    if output.is_late and (path := asked.path).startswith("/") and path != "/":
+        yield unknown(ModelFolder, "timed out", f"df {path} does not answer")
+    if asked.has("-i", "-ih", "-hi", "--inodes"):
+        yield from _inodes(output)
         return
+    if asked.has("-T", "-hT", "-Th", "-kT", "--print-type"):
+        yield from _types(output)
     block = next((w[2:] for w in asked.words if re.fullmatch(r"-B[KMGT]", w)), "")
     wanted = [word for word in asked.operands if word.startswith("/")]
     for line in output.stdout.splitlines():
@@ -117,6 +123,21 @@ def read_df(asked: Asked, output: Output) -> Iterator[Piece]:
         total, free = (kib(f"{w}{block}" if w.isdecimal() else w) for w in (cells[-5], cells[-3]))
         if total is not None and free is not None:
             yield from _space(asked, path, cells, total, free)
+
+
+def _inodes(output: Output) -> Iterator[Piece]:
+    """Read files left from `df -i`: 100 % used is full, whatever bytes are free."""
+    for used, path in re.findall(r"(?m)\s(\d+)%\s+(/\S*)$", output.stdout):
+        yield known(Disks((Disk(path, is_out_of_inodes=used == "100"),)), output.line)
+
+
+def _types(output: Output) -> Iterator[Piece]:
+    """Read filesystems from `df -T`: device, kind, …, where it is mounted."""
+    for line in output.stdout.splitlines():
+        cells = line.split()
+        if len(cells) == 7 and cells[-1].startswith("/"):
+            mount = Mount(cells[-1], cells[1], cells[0])
+            yield known(Mounts((mount,)), f"{mount.device} on {mount.path} type {mount.kind}")
 
 
 def _space(asked: Asked, path: str, cells: list[str], total: int, free: int) -> Iterator[Piece]:
@@ -132,6 +153,9 @@ def _space(asked: Asked, path: str, cells: list[str], total: int, free: int) -> 
 
 def read_filesystem(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `stat -f -c %T PATH`, `findmnt -T PATH`, `mount`."""
+    if output.is_late and asked.path.startswith("/"):
+        yield unknown(ModelFolder, "timed out", f"{asked.path} does not answer")
+        return
     if asked.program == "stat":
         kind = output.stdout.strip().split("\n")[0]
         if asked.has("-f", "-fc", "-f-c") and re.fullmatch(r"[\w/.-]+", kind) and asked.path:
@@ -204,8 +228,19 @@ def read_processors(asked: Asked, output: Output) -> Iterator[Piece]:
         yield known(Processors(count, count), f"{count} processors")
     elif found := re.search(r"(?m)^CPU\(s\):\s+(\d+)$", output.stdout):
         nodes = re.search(r"(?m)^NUMA node\(s\):\s+(\d+)$", output.stdout)
-        number = int(found[1])
-        yield known(Processors(number, number, int(nodes[1]) if nodes else None), found[0])
+        off = re.search(r"(?m)^Off-line CPU\(s\) list:\s+(\S+)$", output.stdout)
+        online = re.search(r"(?m)^On-line CPU\(s\) list:\s+(\S+)$", output.stdout)
+        number = (online and size_of(online[1])) or int(found[1])
+        present = number + ((off and size_of(off[1])) or 0)
+        yield known(Processors(number, present, int(nodes[1]) if nodes else None), found[0])
+
+
+def read_limits(output: Output) -> Iterator[Piece]:
+    """Read /proc/self/limits."""
+    told = soft_limits(tuple(output.stdout.splitlines()))
+    if told:
+        limits = Limits(told.get("memlock"), told.get("files"), told.get("processes"))
+        yield known(limits, f"memlock {shown(limits.memlock)}, files {shown(limits.files)}")
 
 
 def read_variables(output: Output) -> Iterator[Piece]:
@@ -219,6 +254,9 @@ def read_ps(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `ps` with a STAT column: processes that nothing wakes."""
     head, *rows = output.stdout.splitlines() or [""]
     columns = head.split()
+    if asked.pattern and "PID" not in columns:  # the grep took the heading away
+        named = asked.after("-eo", "-Ao", "-o", "axo", "-axo")
+        columns, rows = named.upper().replace("STATE", "STAT").split(","), [head, *rows]
     place = next((columns.index(name) for name in ("STAT", "S") if name in columns), None)
     if place is None or "PID" not in columns:
         return

@@ -99,11 +99,26 @@ def _nvcc(readings: Readings) -> Reading[Any]:
     """A folder that may hold a compiler outweighs a PATH that does not; a version settles it."""
     whole = gathered(readings)
     if isinstance(whole, Known):
-        if whole.value.version:
-            return whole
+        if first := _first(values(readings)):
+            return replace(whole, value=replace(first, others=_others(readings)))
         return Unknown("an nvcc is there and its version was not told", whole.evidence)
+    looked = next((r for r in readings if isinstance(r, Absent) and "/bin" in r.evidence), None)
     doubts = [reading for reading in readings if isinstance(reading, Unknown)]
-    return doubts[0] if doubts else whole
+    return looked or (doubts[0] if doubts else whole)
+
+
+def _first(told: Sequence[Nvcc]) -> Nvcc | None:
+    """Return the compiler whose version was told first; a look into PATH may tell its place."""
+    found = next((nvcc for nvcc in told if nvcc.version), None)
+    if found is None or found.path:
+        return found
+    return replace(found, path=next((nvcc.path for nvcc in told if not nvcc.version), ""))
+
+
+def _others(readings: Readings) -> tuple[str, ...]:
+    """Return further compilers that were asked by their path, as the probe names them."""
+    told = [nvcc for nvcc in values(readings) if nvcc.version]
+    return tuple(f"{nvcc.path} {nvcc.full}" for nvcc in told[1:] if nvcc.path and nvcc.full)
 
 
 def _modules(readings: Readings) -> Reading[Any]:

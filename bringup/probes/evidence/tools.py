@@ -20,16 +20,19 @@ from .piece import Piece, Readers, absent, known, unknown
 
 
 def read_nvcc(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `nvcc --version`."""
-    del asked
-    if output.is_missing:
+    """Read `nvcc --version`, of the one in PATH or of one by its path."""
+    if output.is_missing or (output.has_no_file and "/" in asked.called):
         yield absent(Nvcc, output.line)
     elif output.code == 0:
-        yield Piece(Nvcc, read_version(output.text))
+        path = asked.called if asked.called.startswith("/") else ""
+        yield Piece(Nvcc, read_version(output.text, path))
 
 
 def read_lookup(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `command -v X`, `which X`, `type X`: is a program in PATH?"""
+    """Read `command -v X`, `which X`, `type X`, `whereis X`: is a program in PATH?"""
+    if asked.program == "whereis":
+        yield from _whereis(output)
+        return
     names = [word for word in asked.operands if not word.startswith("-")]
     if output.is_late or output.is_refused or not names:
         return
@@ -37,6 +40,13 @@ def read_lookup(asked: Asked, output: Output) -> Iterator[Piece]:
         found = re.search(rf"(?m)^(/\S*/{re.escape(name)})$", output.stdout)
         is_there = bool(found) if len(names) > 1 else output.code == 0
         yield from _program(name, found[1] if found else "", is_there=is_there)
+
+
+def _whereis(output: Output) -> Iterator[Piece]:
+    """Read ``nvcc: /usr/local/cuda/bin/nvcc``; a name alone means that there is none."""
+    for name, places in re.findall(r"(?m)^([\w.+-]+):(.*)$", output.stdout):
+        path = next((word for word in places.split() if word.endswith(f"/bin/{name}")), "")
+        yield from _program(name, path, is_there=bool(path))
 
 
 def _program(name: str, path: str, *, is_there: bool) -> Iterator[Piece]:
@@ -96,6 +106,8 @@ def read_python(asked: Asked, output: Output) -> Iterator[Piece]:
     error = read_error(output.text, asked.place)
     if isinstance(error, Known):
         yield Piece(CudaProof, error)
+    if lost := re.search(r"libcuda\.so\.1: cannot open shared object file.*", output.text):
+        yield absent(CudaProof, lost[0])
     if module := re.search(r"No module named '([\w.]+)'", output.text):
         name = module[1].partition(".")[0].replace("_", "-")
         packaged = {"flashinfer": "flashinfer-python"}.get(name, name)
@@ -138,6 +150,13 @@ def _available(asked: Asked, output: Output) -> Iterator[Piece]:
     devices = int(count[1]) if count else None
     yield known(CudaProof(code, devices, asked.place, f"torch.cuda.is_available: {word[1]}"),
                 f"torch.cuda.is_available: {word[1]}")  # fmt: skip
+
+
+def read_libraries(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ldconfig -p | grep libcuda`: a cache without libcuda leaves CUDA nothing to load."""
+    looked_for = asked.matches("libcuda.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libcuda.so.1")
+    if looked_for and output.code in (0, 1) and "libcuda.so" not in output.text:
+        yield absent(CudaProof, "ldconfig knows no libcuda.so.1")
 
 
 def read_env_command(asked: Asked, output: Output) -> Iterator[Piece]:
@@ -215,6 +234,8 @@ READERS: Readers = {
     "which": read_lookup,
     "type": read_lookup,
     "hash": read_lookup,
+    "whereis": read_lookup,
+    "ldconfig": read_libraries,
     **dict.fromkeys(("gcc", "g++", "cc", "clang", "ninja", "ptxas"), read_compiler),
     **dict.fromkeys(("pip", "pip3", "uv", "conda"), read_pip_command),
     **dict.fromkeys(("python", "python3", "python3.10", "python3.11", "python3.12"), read_python),

@@ -12,6 +12,7 @@ from ..fabric import FabricManager, read_version
 from ..parts import NOT_ASKED
 from ..readers import systemd
 from ..slurm import Slurm
+from ..system import Limits
 from .asked import Asked, Output
 from .driver import read_log
 from .piece import Piece, Readers, absent, known, unknown
@@ -36,6 +37,9 @@ def _persistenced(unit: systemd.Unit, line: str) -> Iterator[Piece]:
 
 
 def _docker(unit: systemd.Unit, line: str) -> Iterator[Piece]:
+    if unit.limits:
+        engine = {key: size for key, size in unit.limits.items() if size is not None}
+        yield known(Limits(engine=engine), line)
     if unit.active in ("failed", "inactive"):
         why = f"cannot connect to the Docker daemon: its unit is {unit.active}"
         yield unknown(ContainerEngine, why, line)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..text import limit
 
 STATES = ("active", "inactive", "failed", "activating", "deactivating", "reloading", "unknown")
 
@@ -18,6 +21,7 @@ class Unit:
     result: str = ""
     is_missing: bool | None = None
     said: tuple[str, ...] = ()
+    limits: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def read_show(text: str) -> Unit:
@@ -33,7 +37,15 @@ def read_show(text: str) -> Unit:
         int(restarts) if restarts.isdecimal() else None,
         told.get("Result", ""),
         missing if load else None,
+        limits={ours: _limit(told[its]) for its, ours in _LIMITS.items() if its in told},
     )
+
+
+_LIMITS = {"LimitNOFILE": "files", "LimitMEMLOCK": "memlock", "LimitNPROC": "processes"}
+
+
+def _limit(word: str) -> int | None:
+    return limit("unlimited" if word == "infinity" else word)
 
 
 def read_status(text: str) -> Unit:
