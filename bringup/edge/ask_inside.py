@@ -104,11 +104,13 @@ def ask_gate(
             status, words, versions = next(said)
             answers.append(GateAnswer(step.check, GateStatus(status), words, versions))
         else:
-            answers.append(GateAnswer(step.check, GateStatus.NOT_RUN, _NO_GPU, {}))
+            answers.append(GateAnswer(step.check, GateStatus.NOT_RUN, _no_gpu(recipe), {}))
     return GateReport(tuple(answers))
 
 
-_NO_GPU = "needs a GPU, and this engine has none: run image.check --on a GPU host"
+def _no_gpu(recipe: Recipe) -> str:
+    there = f"bringup image.check {recipe.name} --built --on HOST"
+    return f"needs a GPU, and this engine has none; on a host that has: {there}"
 
 
 def _document(step: GateStep, flags: tuple[str, ...]) -> dict[str, Any]:

@@ -107,7 +107,8 @@ def build(image: ImageFolder, order: Order) -> Built:
     staging = f"{image.recipe.name}:building-{image.context.digest[7:19]}"
     try:
         _run_build(image, order, staging, log)
-        report = gate(image, order.engine, staging, flags=order.rendered_flags, listen=order.listen)
+        tell = _keeping(log, order)
+        report = gate(image, order.engine, staging, flags=order.rendered_flags, listen=tell)
         facts = _stamp(image, order, staging, report)
         _name(image, order, facts)
     finally:
@@ -176,6 +177,17 @@ def _follow(write: Callable[[str], object], order: Order) -> Callable[[str], Non
             order.listen(Event(order.engine.name, "build", text))
 
     return line
+
+
+def _keeping(log: Path, order: Order) -> Listen:
+    """Return a listener that keeps the gate's answers in the build's log as well."""
+
+    def tell(event: Event) -> None:
+        with log.open("a") as file:
+            file.write(f"{event.stage}  {event.text}\n")
+        order.listen(event)
+
+    return tell
 
 
 @contextlib.contextmanager

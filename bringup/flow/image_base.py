@@ -60,26 +60,42 @@ def pin(image: ImageFolder, engine: Engine) -> PinnedBase:
     return PinnedBase(reference, digest, why, inside.packages, inside.python, version)
 
 
-def write_pin(image: ImageFolder, pinned: PinnedBase) -> tuple[Path, ...]:
-    """Write digest and package list into the image's folder; every comment there stays."""
-    listed = image.folder / PACKAGES
+def pinned_files(image: ImageFolder, pinned: PinnedBase) -> dict[Path, bytes]:
+    """Return the files of an image's folder that a pin changes, as they become."""
+    listed, file = image.folder / PACKAGES, image.folder / "image.yml"
     lines = [f"{name}=={version}" for name, version in sorted(pinned.packages.items())]
     head = f"# Packages of {pinned.reference} {pinned.digest}, Python {pinned.python}.\n"
-    write_atomic(listed, (head + "\n".join(lines) + "\n").encode())
-    file = image.folder / "image.yml"
-    text = _with_base(file.read_text(), pinned)
-    write_atomic(file, text.encode())
-    return file, listed
+    wanted = {
+        file: _with_base(file.read_text(), pinned).encode(),
+        listed: (head + "\n".join(lines) + "\n").encode(),
+    }
+    return {
+        path: body
+        for path, body in wanted.items()
+        if not path.is_file() or path.read_bytes() != body
+    }
+
+
+def write_pin(image: ImageFolder, pinned: PinnedBase) -> tuple[Path, ...]:
+    """Write digest and package list into the image's folder; every comment there stays."""
+    changed = pinned_files(image, pinned)
+    for path, body in changed.items():
+        write_atomic(path, body)
+    return tuple(changed)
 
 
 def _with_base(text: str, pinned: PinnedBase) -> str:
-    """Return an image.yml whose base has this digest and package list."""
+    """Return an image.yml whose base has this digest and package list.
+
+    A digest that stands there stays where nobody could tell another one.
+    """
+    ours = ("digest:", "packages:") if pinned.digest else ("packages:",)
     lines, out, inside = text.splitlines(), list[str](), False
     for line in lines:
         words = line.strip()
         if inside and words and not line.startswith((" ", "#")):
             inside = False
-        if inside and words.startswith(("digest:", "packages:")):
+        if inside and words.startswith(ours):
             continue
         out.append(line)
         if line.startswith("base:"):

@@ -14,6 +14,14 @@ from ..image.gate import GateReport
 from ..image.recipe import PatchKind
 
 
+class GateFailed(VerifyFailed):
+    """A built image that its gate does not accept; `report` has every answer."""
+
+    def __init__(self, report: GateReport, message: str, **words: str) -> None:
+        super().__init__(message, **words)
+        self.report = report
+
+
 def gate(
     image: ImageFolder,
     engine: Engine,
@@ -22,7 +30,7 @@ def gate(
     flags: tuple[str, ...] = (),
     listen: Listen = ignore,
 ) -> GateReport:
-    """Ask a built image every question of its gate; raises VerifyFailed when one fails."""
+    """Ask a built image every question of its gate; raises GateFailed when one fails."""
     listen(Event(engine.name, "gate", f"{len(image.recipe.gate)} checks"))
     report = ask_gate(
         engine,
@@ -36,7 +44,8 @@ def gate(
         text = f"{answer.check}: {answer.status.value}: {answer.says}"
         listen(Event(engine.name, "gate", text))
     if report.failed:
-        raise VerifyFailed(
+        raise GateFailed(
+            report,
             f"cannot accept {image.recipe.reference}: {len(report.failed)} checks of its gate fail",
             host=engine.name,
             step=f"image {image.recipe.name}",

@@ -104,8 +104,8 @@ def rollback(
             if target is None:
                 raise _none_kept(engine, reference, to, kept)
             was = next((image.id for image in images if reference in image.tags), "")
-            listen(Event(engine.name, "rollback", f"{reference} → {target.image.short}"))
             if not check:
+                listen(Event(engine.name, "rollback", f"{reference} → {target.image.short}"))
                 _move(engine, target.image.id, reference)
             return Kept(engine.name, target.image.id, was, (target.name,))
 

@@ -84,20 +84,24 @@ def shipped_view(rows: Iterable[tuple[Route, str, int, float]]) -> RenderableTyp
     return table
 
 
-def history_view(name: str, records: Iterable[Record], current: str) -> RenderableType:
+def history_view(
+    name: str, records: Sequence[Record], current: str | None, why: str = ""
+) -> RenderableType:
     """Return the builds of an image, newest first; ● marks the one its name stands for."""
-    table = Table("", box=None, padding=(0, 1))
-    for column in ("built", "image", "by", "on"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("base", overflow="fold")
-    table.add_column("pins", overflow="fold")
+    parts: list[RenderableType] = [Text(name, "bold")]
+    if current is None:
+        parts.append(Text(f"  which of them the name stands for is unknown: {why}", "yellow"))
+    if not records:
+        parts.append(Text("  no build is on record here"))
     for record in records:
-        mark = "●" if record.id == current else ""
-        table.add_row(
-            mark, record.at, record.id.removeprefix("sha256:")[:12], record.by, record.where,
-            record.base, " ".join(record.pins[:2]),
-        )  # fmt: skip
-    return Group(Text(name, "bold"), table)
+        mark = "●" if record.id == current else " "
+        image = record.id.removeprefix("sha256:")[:12]
+        parts += [
+            Text(f"{mark} {record.at}  {image}  on {record.where} by {record.by}"),
+            Text(f"    base {record.base}", "dim"),
+            Text(f"    pins {' '.join(record.pins)}", "dim"),
+        ]
+    return Group(*parts)
 
 
 def kept_view(rows: Iterable[tuple[str, str, str, tuple[str, ...]]], verb: str) -> RenderableType:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
 from ..report.screen import Screen
 from .common import AcceptNew, Folder, KnownHosts, State
 from .image_options import Check, EngineWords, Images, IndexUrl, Name, On, Wheels
+
+if TYPE_CHECKING:
+    from ..image.gate import GateReport
 
 
 def image_check(
@@ -29,7 +32,7 @@ def image_check(
     """Check images before a build: pins exist, the base's packages stay, flags are known."""
     from ..flow.image_check import check
     from ..flow.image_flags import rendered_flags, strange_flags
-    from ..flow.image_gate import gate
+    from ..flow.image_gate import GateFailed, gate
     from ..flow.image_open import (
         Place,
         engine_here,
@@ -39,7 +42,7 @@ def image_check(
         opened,
     )
     from ..flow.open import Choice
-    from ..report.image import findings_view, gate_view
+    from ..report.image import findings_view
 
     known, codes = inventory_if_any(inventory), [Exit.DONE]
     for folder in folders_of(images, name):
@@ -58,14 +61,23 @@ def image_check(
         choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
         with opened(place, choice, screen.tell, hosts=False) as yard:
             asked = rendered_flags(known, known_as) if known else ()
-            report = gate(
-                folder, yard.builder, folder.recipe.reference, flags=asked, listen=screen.tell
-            )
-        screen.show(gate_view(report))
-        screen.emit(
-            {"schema": "bringup.image-gate/1", "image": known_as, "answers": report.answers}
-        )
+            try:
+                report = gate(
+                    folder, yard.builder, folder.recipe.reference, flags=asked, listen=screen.tell
+                )
+            except GateFailed as failure:
+                _tell_gate(screen, known_as, failure.report)
+                raise
+        _tell_gate(screen, known_as, report)
     return gravest(codes)
+
+
+def _tell_gate(screen: Screen, name: str, report: GateReport) -> None:
+    """Show what a built image answered, whether its gate passed or failed."""
+    from ..report.image import gate_view
+
+    screen.show(gate_view(report))
+    screen.emit({"schema": "bringup.image-gate/1", "image": name, "answers": report.answers})
 
 
 def image_build(
@@ -93,9 +105,10 @@ def image_build(
     --check: exit 5 where a build is needed, 0 where not.
     """
     from ..flow.image import build, foresee
+    from ..flow.image_gate import GateFailed
     from ..flow.image_open import Place, folder_of, index_for, opened, order_for
     from ..flow.open import Choice
-    from ..report.image import built_view, changes_view, gate_view
+    from ..report.image import built_view, changes_view
 
     folder = folder_of(images, name)
     choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
@@ -110,9 +123,13 @@ def image_build(
             inventory=inventory, index=index_for(wheels, index), builder=builder,
             fetch_wheels=fetch_wheels, network=network, force=force, listen=screen.tell,
         )  # fmt: skip
-        done = build(folder, order)
+        try:
+            done = build(folder, order)
+        except GateFailed as failure:
+            _tell_gate(screen, name, failure.report)
+            raise
     if done.report:
-        screen.show(gate_view(done.report))
+        _tell_gate(screen, name, done.report)
     screen.show(built_view(done.reference, done.image.id, done.why, done.record))
     screen.emit(
         {
@@ -139,11 +156,15 @@ def image_diff(
     engine: EngineWords = "docker",
     on: On = "",
     inventory: Folder = "inventory",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
 ) -> Exit:
     """Show which inputs differ from the image that is there. Exit 5 where some do."""
     return image_build(
-        screen, name, check=True, images=images, engine=engine, on=on, inventory=inventory
-    )
+        screen, name,
+        check=True, images=images, engine=engine, on=on, inventory=inventory,
+        known_hosts=known_hosts, accept_new=accept_new,
+    )  # fmt: skip
 
 
 def image_history(
@@ -152,22 +173,36 @@ def image_history(
     *,
     images: Images = "images",
     engine: EngineWords = "docker",
+    on: On = "",
+    inventory: Folder = "inventory",
     state: State = "",
+    known_hosts: KnownHosts = "",
+    accept_new: AcceptNew = False,
 ) -> Exit:
-    """List the builds of an image that are on record here, newest first."""
-    from ..core.reading import Known
-    from ..edge.image_store import ImageStore
-    from ..flow.image_open import engine_here, folder_of, state_of
+    """List the builds of an image that are on record here, newest first.
+
+    ``current`` of --json is the ID that the name stands for: "" for none, null where the engine
+    did not say (``why``).
+    """
+    from ..core.reading import Unknown, value_of
+    from ..flow.image_open import Place, folder_of, opened
+    from ..flow.open import Choice
     from ..report.image import history_view
 
-    folder = folder_of(images, name)
-    records = ImageStore(state_of(state)).records(name)
-    there = engine_here(engine).image(folder.recipe.reference)
-    current = there.value.id if isinstance(there, Known) else ""
-    screen.show(history_view(folder.recipe.reference, records, current))
+    reference = folder_of(images, name).recipe.reference
+    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
+    with opened(Place(images, state, engine, on), choice, screen.tell, hosts=False) as yard:
+        records = yard.store.records(name)
+        there = yard.builder.image(reference)
+    facts, why = value_of(there), there.why if isinstance(there, Unknown) else ""
+    current = None if why else facts.id if facts else ""
+    screen.show(history_view(reference, records, current, why))
     screen.emit(
-        {"schema": "bringup.image-history/1", "image": name, "current": current, "records": records}
-    )
+        {
+            "schema": "bringup.image-history/1", "image": name, "current": current, "why": why,
+            "records": records,
+        }
+    )  # fmt: skip
     return Exit.DONE
 
 
@@ -180,21 +215,26 @@ def image_pin(
     engine: EngineWords = "docker",
 ) -> Exit:
     """Hold an image's base to the digest its tag stands for, and record what the base holds."""
-    from ..flow.image_base import pin, write_pin
+    from ..flow.image_base import pin, pinned_files, write_pin
     from ..flow.image_open import engine_here, folder_of
 
     folder = folder_of(images, name)
     pinned = pin(folder, engine_here(engine))
-    written = () if check else write_pin(folder, pinned)
+    changed = tuple(pinned_files(folder, pinned)) if check else write_pin(folder, pinned)
     stated = folder.recipe.engine.version or "any"
     screen.show(
         f"{pinned.reference} is {pinned.digest or f'without a digest: {pinned.why}'}",
         f"  {len(pinned.packages)} packages, Python {pinned.python}, "
         f"{folder.recipe.engine.name} {pinned.engine_version or 'not there'} (stated: {stated})",
-        *(f"  wrote {path}" for path in written),
+        *(f"  {'would write' if check else 'wrote'} {path}" for path in changed),
     )
-    screen.emit({"schema": "bringup.image-pin/1", "image": name, "pinned": pinned})
-    return Exit.WOULD_CHANGE if check and pinned.digest != folder.recipe.base.digest else Exit.DONE
+    screen.emit(
+        {
+            "schema": "bringup.image-pin/1", "image": name, "pinned": pinned,
+            "files": changed,
+        }
+    )  # fmt: skip
+    return Exit.WOULD_CHANGE if check and changed else Exit.DONE
 
 
 def image_rebase(

@@ -157,7 +157,9 @@ def image_rollback(
         )  # fmt: skip
     screen.show(kept_view(((k.host, k.identity, k.was, k.names) for k in done), "from"))
     screen.emit({"schema": "bringup.image-rollback/1", "image": name, "hosts": done})
-    return _errors(screen, [kept.error for kept in done])
+    errors = _errors(screen, [kept.error for kept in done])
+    moves = any(not kept.error and kept.identity != kept.was for kept in done)
+    return gravest([errors, Exit.WOULD_CHANGE if check and moves else Exit.DONE])
 
 
 def image_prune(
@@ -189,9 +191,12 @@ def image_prune(
             yard.engines, reference,
             keep=keep, stage=STAGE, check=check, operator=operator(), listen=screen.tell,
         )  # fmt: skip
-    screen.show(kept_view(((k.host, k.identity, "", k.names) for k in done), "removed"))
+    verb = "would remove" if check else "removed"
+    screen.show(kept_view(((k.host, k.identity, "", k.names) for k in done), verb))
     screen.emit({"schema": "bringup.image-prune/1", "image": name, "hosts": done})
-    return _errors(screen, [kept.error for kept in done])
+    errors = _errors(screen, [kept.error for kept in done])
+    goes = any(kept.names for kept in done)
+    return gravest([errors, Exit.WOULD_CHANGE if check and goes else Exit.DONE])
 
 
 VERBS = (

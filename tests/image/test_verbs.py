@@ -125,9 +125,13 @@ def life(desk: Desk) -> Life:
     said["ship two"] = desk.ship()
     said["history"] = desk.bringup("image.history", NAME)
     hosts = ("--host", "h[1-2]", "--known-hosts", "known")
+    said["rollback check"] = desk.bringup("image.rollback", NAME, *hosts, "--check")
     said["rollback"] = desk.bringup("image.rollback", NAME, *hosts)
     said["after rollback"] = desk.ship("--check")
-    said["prune"] = desk.bringup("image.prune", NAME, "--keep", "0", *hosts)
+    prune = ("image.prune", NAME, "--keep", "0", *hosts)
+    said["prune check"] = desk.bringup(*prune, "--check")
+    said["prune"] = desk.bringup(*prune)
+    said["prune again"] = desk.bringup(*prune, "--check")
     return Life(said, desk)
 
 
@@ -184,6 +188,23 @@ def test_history_names_both_builds_and_marks_the_current(life: Life) -> None:
     assert oldest["id"] == life["build"].document("image-build")["id"]
 
 
+@pytest.mark.parametrize(
+    ("step", "code"), [("rollback check", 5), ("prune check", 5), ("prune again", 0)]
+)
+def test_check_mode_tells_by_its_exit_code_whether_something_would_change(
+    life: Life, step: str, code: int
+) -> None:
+    assert life[step].code == code, life[step]
+
+
+def test_what_check_mode_of_a_prune_names_is_still_there_for_the_prune(life: Life) -> None:
+    foreseen, done = (
+        [host["names"] for host in life[step].document("image-prune")["hosts"]]
+        for step in ("prune check", "prune")
+    )
+    assert foreseen == done
+
+
 def test_rollback_restores_the_first_image_on_both_hosts(life: Life) -> None:
     hosts = life["rollback"].document("image-rollback")["hosts"]
     first = life["build"].document("image-build")["id"]
@@ -203,7 +224,10 @@ def test_prune_takes_old_names_of_this_image_alone(life: Life) -> None:
 
 
 def test_pin_without_a_digest_says_why_and_records_the_packages(desk: Desk) -> None:
+    foreseen = desk.bringup("image.pin", NAME, "--check")
+    assert foreseen.code == 5
     said = desk.bringup("image.pin", NAME)
+    assert desk.bringup("image.pin", NAME, "--check").code == 0
     pinned = said.document("image-pin")["pinned"]
     assert pinned["digest"] == ""
     assert "carries no digest" in pinned["why"]
