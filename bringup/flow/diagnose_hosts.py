@@ -24,6 +24,9 @@ from .unlisted import explained
 
 LINES = 4000
 
+ENTAILED = frozenset({"cards.none", "cards.some"})
+"""What a worker that is down entails in discovery, once its lease has run out."""
+
 ANSWER_S = 30.0
 """How long one chat completion may take, where the model is listed."""
 
@@ -103,9 +106,10 @@ def _whole(surveyed: Surveyed) -> Diagnosis:
 def _speaks(match: Match, *, is_whole: bool) -> bool:
     """Whether a match tells something of the whole.
 
-    While a worker is down, requests fail and addresses do not answer for that reason alone; what is
-    announced stands by itself.
+    While a worker is down, requests fail, addresses do not answer and its role is missed, for that
+    reason alone; what is announced amiss stands by itself.
     """
     if is_whole:
         return bool(match.failure.signs) or match.failure.weight > CONSEQUENCE
-    return any(sign.startswith(("cards.", "frontend.")) for sign in match.failure.signs)
+    signs = set(match.failure.signs) - ENTAILED
+    return any(sign.startswith(("cards.", "frontend.")) for sign in signs)

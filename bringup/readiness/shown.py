@@ -9,7 +9,7 @@ from ..core.reading import Absent, Known
 from .cards import ModelCard
 from .engine_log import Phase
 from .stages import Run, Stage
-from .watch import State, Watched, role_of
+from .watch import UNANNOUNCED, State, Watched, role_of
 
 LOOP = 3
 """Restarts during one wait that make a loop (proposed)."""
@@ -22,6 +22,8 @@ def worker_signs(seen: Watched) -> Iterator[str]:
     waits = {Stage.ETCD: "etcd.down", Stage.NATS: "nats.down"}
     if seen.stage in waits and seen.waits_for:
         yield waits[seen.stage]
+    if seen.stage is Stage.REGISTERED and seen.waits_for == UNANNOUNCED:
+        yield "worker.unregistered"
 
 
 def signs_of(run: Run, restarts: int = 0) -> Iterator[str]:

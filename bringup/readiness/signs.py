@@ -19,6 +19,7 @@ SIGNS: Mapping[str, str] = MappingProxyType(
         "etcd.down": "etcd does not answer a worker's host",
         "nats.down": "NATS does not answer a worker's host",
         "frontend.down": "the frontend does not answer",
+        "worker.unregistered": "its engine has said that it is up, and etcd has nothing of it",
         "worker.dynamo": "the deployment's workers are to register with Dynamo",
         "worker.unreachable": "an announced address does not answer from a host of the deployment",
         "cards.none": "nobody has registered",

@@ -21,6 +21,8 @@ BEGUN = Progress()
 SUSPECTS = 500
 """Lines that some row of the catalogue has a word about, kept for early judgement."""
 
+UNANNOUNCED = "etcd has nothing of it"
+
 KEPT = 4000
 """Lines of a log that are kept for a diagnosis: more than the tracebacks of eight ranks."""
 
@@ -233,7 +235,7 @@ def _loading(state: State, seen: Watched, whole: Look) -> tuple[Stage, str]:
         return Stage.LISTED, ""
     if seen.worker.follows or seen.progress.phase is not Phase.SERVING:
         return Stage.ENGINE, ""
-    return Stage.REGISTERED, ""
+    return Stage.REGISTERED, "" if _announces(state, leader) else UNANNOUNCED
 
 
 def _good(reading: Reading[bool]) -> bool:
@@ -250,6 +252,18 @@ def _registered(state: State, worker: Worker) -> bool:
     if hosts and worker.addresses:
         return bool(hosts & set(worker.addresses))
     return bool(mine)
+
+
+def _announces(state: State, worker: Worker) -> bool:
+    """Whether its host announces a worker of its kind, under whatever name; unknown counts so."""
+    if state.announced is None:
+        return True
+    places = {i.instance: i.address for i in state.announced.instances if i.transport == "tcp"}
+    alike = [card for card in state.announced.cards if role_of(card) is worker.mode]
+    own = set(worker.addresses)
+    return any(
+        not own or c.instance not in places or _host(places[c.instance]) in own for c in alike
+    )
 
 
 def _host(address: str) -> str:

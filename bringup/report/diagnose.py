@@ -32,7 +32,8 @@ def match_view(match: Match, names: Mapping[str, str] | None = None) -> Renderab
     place = f"line {match.line}: " if match.line else ""
     grid.add_row("saw", Text(f"{place}{match.evidence}"))
     for finding in match.backed_by:
-        grid.add_row("host", Text(f"{finding.id} on {finding.host}: {'; '.join(finding.evidence)}"))
+        where = f"{finding.id} on {finding.host}" if finding.host else finding.id
+        grid.add_row("check", Text(f"{where}: {'; '.join(finding.evidence)}"))
     grid.add_row("because", Text(match.cause))
     grid.add_row("do", Text(addressed(match.fix, names or {}), style="green"))
     if match.command:

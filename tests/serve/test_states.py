@@ -87,6 +87,19 @@ def test_prefill_alone_waits_for_decode_and_names_it(deployment: MakePractice) -
     assert "waits for its container" in seen["why"]
 
 
+def test_a_worker_that_registers_elsewhere_is_told_as_that(deployment: MakePractice) -> None:
+    made = deployment()
+    kept = str(made.folder / "discovery")
+    made.set("decode", env={"DYN_DISCOVERY_BACKEND": "file", "DYN_FILE_KV": kept})
+    made.start()
+    seen = ready(made, "--budget", "registered=5")
+    assert (seen["who"], seen["stage"], causes(seen)) == (
+        "h2/decode", "registered", ["not-registered"],
+    ), seen  # fmt: skip
+    assert "etcd has nothing of it" in seen["why"]
+    assert causes(diagnosed(made)["h2/decode"]) == ["not-registered"]
+
+
 def test_different_names_are_told_at_once(deployment: MakePractice) -> None:
     made = deployment()
     made.set("decode", name="another")
