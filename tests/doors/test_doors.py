@@ -72,7 +72,7 @@ def test_both_doors_offer_the_same_options(name: str) -> None:
 
 
 LOCAL = {
-    "image.diff", "image.history", "image.pin", "image.rebase", "bundle.kubernetes",
+    "image.pin", "image.rebase", "bundle.kubernetes",
     "engine.schema", "inventory.show", "inventory.import", "demo", "lab.up", "lab.down",
     "lab.status", "test",
 }  # fmt: skip
