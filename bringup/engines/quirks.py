@@ -71,6 +71,23 @@ def in_json(flag: str, key: str) -> Test:
     return test
 
 
+def broken_json(words: Words) -> tuple[str, ...]:
+    """See values that begin as JSON and are none: a shell took the quotes, or they are missing."""
+    return tuple(
+        f"{given.name} {given.value}"
+        for given in words.given
+        if given.value.startswith("{") and not _is_json(given.value)
+    )
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
 def variable(name: str, pattern: str) -> Test:
     """See a variable whose text matches a pattern somewhere."""
     compiled = re.compile(pattern)
@@ -193,6 +210,9 @@ QUIRKS: tuple[Quirk, ...] = (
           variable("UCX_NET_DEVICES", r"(^|,)mlx5_\w+(,|$)"), Level.BLOCK,
           "UCX wants a device with its port", "without the port UCX finds no such device",
           "write each with :1, or leave the list out: it is computed on each host", DEVICES),
+    Quirk("json-broken", "", broken_json, Level.BLOCK,
+          "A value that should be JSON is none", "names and words want double quotes in JSON",
+          "write it as '{\"key\": \"value\"}', quoted as a whole", "https://www.json.org"),
     Quirk("one-port-twice", "", one_port_twice, Level.BLOCK,
           "One worker listens twice on a port", "the second of both ends the worker at its start",
           "leave the ports out, or give each its own", "docs/engines.md#addresses-and-ports"),

@@ -112,6 +112,40 @@ def _speculation(joint: Joint) -> Seen | None:
     return None
 
 
+def _contexts(joint: Joint) -> Seen | None:
+    """Decode takes every request that prefill takes; a pool with a limit of its own is meant so."""
+    roles = [role for role in _pair(joint.deployment) if role.max_context is None]
+    said = [(r, _written(joint, r, h, "max_model_len")) for r in roles for h in r.hosts]
+    gives, takes = (
+        {value for role, value in said if role.mode is mode} for mode in (Mode.PREFILL, Mode.DECODE)
+    )
+    if gives == takes or not (gives and takes):
+        return None
+    return warned(*_differing([("max_model_len", {role.name: value for role, value in said})]))
+
+
+def _transfer_roles(joint: Joint) -> Seen | None:
+    """One side of a vLLM pair gives KV, the other takes it."""
+    wrong = {Mode.PREFILL: "kv_consumer", Mode.DECODE: "kv_producer"}
+    found = [
+        f"{role.name} on {host} is {role.mode.value} and says kv_role: {wrong[role.mode]}"
+        for role in _pair(joint.deployment)
+        for host in role.hosts
+        if _written(joint, role, host, "kv_role") == wrong[role.mode]
+    ]
+    return failed(*found) if found else None
+
+
+def _parallel(joint: Joint) -> Seen | None:
+    """State of a hybrid model is cut by tensor parallel: both sides cut it alike."""
+    if not joint.deployment.model.hybrid:
+        return None
+    roles = _pair(joint.deployment)
+    said = {f"{r.name} on {h}": _written(joint, r, h, "tensor_parallel")
+            for r in roles for h in r.hosts}  # fmt: skip
+    return warned(*_differing([("tensor_parallel", said)])) if len(set(said.values())) > 1 else None
+
+
 def _gpus_apart(joint: Joint) -> Seen | None:
     """Two roles on one host take different GPUs."""
     clashes = []
@@ -216,6 +250,19 @@ ROWS: tuple[Row[Joint], ...] = (
     Row("pair-speculation", "Both sides of a vLLM pair speculate, or neither", _speculation,
         "a draft on one side registers other KV layers: the NIXL handshake fails "
         "(vllm#48221)", "docs/engines.md#nixl", "set speculative_config for the deployment"),
+    Row("pair-context", "Both roles take requests of one length", _contexts,
+        "decode refuses what is too long for it, while prefill waits for it until its bootstrap "
+        "limit and tells a time-out (sglang#23380)",
+        "https://github.com/sgl-project/sglang/pull/23380",
+        "set max_model_len once, for the whole deployment, or max_context for a decode pool"),
+    Row("pair-transfer-roles", "One side gives KV, the other takes it", _transfer_roles,
+        "two givers or two takers never exchange a page", "docs/engines.md#nixl",
+        "take kv_role out: it follows from the mode, or set kv_both"),
+    Row("pair-parallel", "Both sides cut a hybrid model alike", _parallel,
+        "SGLang ends a request with `PD Disaggregation does NOT support PD different TP sizes` "
+        "for models with Mamba-like or window state; newer versions do for some",
+        "https://github.com/sgl-project/sglang", "give both roles the same tensor_parallel, or "
+        "prove one request first"),
     Row("gpus-apart", "Roles of one host take different GPUs", _gpus_apart,
         "two engines on one GPU run out of memory at start", PAIRS,
         "give each role its gpus: list"),

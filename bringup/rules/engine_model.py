@@ -111,9 +111,11 @@ def _kimi_version(_world: World, deployment: Deployment, _role: Role) -> Seen | 
 
 
 @for_worker
-def _kimi_code(_world: World, deployment: Deployment, _role: Role) -> Seen | None:
+def _kimi_code(world: World, deployment: Deployment, _role: Role) -> Seen | None:
     if not is_kimi_k3(deployment):
         return None
+    if said(world, "trust_remote_code") is False:
+        return failed("trust_remote_code: false")
     return Seen(Status.PASS, ("architecture kimi_k3",), {"trust_remote_code": True})
 
 
@@ -269,7 +271,8 @@ ROWS: tuple[Row[World], ...] = (
         "bringup engine.inspect IMAGE --host HOST",
         BLOCKS),
     Row("kimi-k3-remote-code", "Kimi K3 brings its own tokenizer code", _kimi_code,
-        "K3's tokenizer and configuration are Python files in the model folder", K3),
+        "K3's tokenizer and configuration are Python files in the model folder", K3,
+        "read them, then take trust_remote_code: false out of the deployment"),
     Row("kimi-k3-on-b200", "Kimi K3 on B200", _kimi_b200,
         "the public B200 recipe turns autotuning off and lets one batch take an hour", K3),
     Row("dynamo-sglang-versions", "Dynamo and SGLang suit each other", _dynamo_pair,

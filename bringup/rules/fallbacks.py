@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.rules import Row, World
-from . import engine_kernels, engine_model, engine_network, engine_run, engine_start
+from . import engine_by_hand, engine_kernels, engine_model, engine_network, engine_run, engine_start
 
 ROWS: tuple[Row[World], ...] = (
     *engine_model.ROWS,
@@ -11,4 +11,5 @@ ROWS: tuple[Row[World], ...] = (
     *engine_start.ROWS,
     *engine_network.ROWS,
     *engine_run.ROWS,
+    *engine_by_hand.ROWS,
 )
