@@ -36,6 +36,7 @@ class PciGpus:
     count: int | None = None
     switches: int | None = None
     cards: int | None = None  # network functions of Mellanox, the makers of RDMA cards here
+    is_loose: bool = False  # `count` may hold more than GPUs, NVSwitches for one
 
 
 SCRIPT = r"""

@@ -1,4 +1,4 @@
-"""FAB-01 to FAB-05 and FAB-09: is the NVLink fabric ready, and who manages it?
+"""FAB-01 to FAB-03, FAB-05 and FAB-09: is the NVLink fabric ready, and who manages it?
 
 "Fabric manager is active" is not "the fabric is ready", and the other way round, so the state
 that each GPU reports and the daemon are read both, and each finding names the other.
@@ -13,7 +13,6 @@ from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warne
 from ..probes.fabric import FabricManager
 from ..probes.gpu import Gpu, Gpus
 from ..probes.identity import Identity
-from ..probes.kernel import Modules
 from .checks_gpu_driver import driver_version
 from .judging import (
     SOFT,
@@ -92,7 +91,7 @@ def _state(world: World) -> Seen:
         line = f"fabric state {gpu.fabric_state}, status {gpu.fabric_status or '?'}"
         if gpu.fabric_state == "Completed" and _is_success(gpu):
             return passed()
-        if gpu.fabric_state == "In Progress" and early and not _has_failed(world):
+        if gpu.fabric_state == "In Progress" and early and not has_failed(world):
             return warned(f"{line}: the host is up for {uptime_s(world)} s")
         return failed(line, remedy=_join(world))
 
@@ -108,7 +107,7 @@ def _join(world: World) -> str:
     return "systemctl restart nvidia-fabricmanager; nvidia-smi -q | grep -A 2 -w Fabric"
 
 
-def _has_failed(world: World) -> bool:
+def has_failed(world: World) -> bool:
     manager = world.facts[FabricManager]
     return isinstance(manager, Known) and manager.value.state in ("failed", "inactive")
 
@@ -160,7 +159,7 @@ def _version(world: World) -> Seen:
     have = told(manager.version) or manager.package.partition("-")[0]
     driver = driver_version(world)
     if not have or not driver:
-        return not_told("versions of fabric manager and driver")
+        return _refused(manager) or not_told("versions of fabric manager and driver")
     if have == driver:
         return passed(f"fabric manager {have} = driver {driver}")
     line = f"fabric manager {have}, driver {driver}"
@@ -169,56 +168,18 @@ def _version(world: World) -> Seen:
     return failed(line, *floats, level=level, remedy=_pin(driver))
 
 
+def _refused(manager: FabricManager) -> Seen | None:
+    """Return the manager's own word that the driver is of another version."""
+    line = next((line for line in manager.said if "match with driver version" in line), "")
+    found = re.search(r"driver version (\d[\d.]*\d)", line)
+    return failed(line, remedy=_pin(found[1])) if found else None
+
+
 def _pin(driver: str) -> str:
     return (
         f"apt-get install nvidia-fabricmanager={driver}-1 (or your distribution's package of "
         "that version); apt-mark hold nvidia-fabricmanager; systemctl restart nvidia-fabricmanager"
     )
-
-
-def _prerequisites(world: World) -> Seen:
-    if why := applies(world):
-        return skipped(why)
-    if world.kind is not None and not world.kind.nvlsm:
-        return skipped(f"{world.kind.name}: NVSwitches are not managed over InfiniBand")
-    if world.kind is None:
-        return skipped("the kind of board is not known")
-    modules, manager = world.facts[Modules], world.facts[FabricManager]
-    missing = list(_missing_modules(modules.value)) if isinstance(modules, Known) else []
-    parts = manager.value if isinstance(manager, Known) else FabricManager()
-    if parts.nvlsm is False:
-        missing.append("nvlsm (the NVLink subnet manager) is not installed")
-    if parts.mode not in ("", "0"):
-        missing.append(f"FABRIC_MODE={parts.mode}, bare metal needs 0")
-    if missing:
-        is_hurt = is_complete(world) is False or _has_failed(world)
-        level = Level.BLOCK if is_hurt else Level.WARN
-        return failed(*missing, level=level, remedy=_load(modules, ORDER))
-    if parts.ibstat is False:
-        return warned("ibstat is missing: the start script of fabric manager may call it",
-                      remedy="apt-get install infiniband-diags", level=Level.NOTE)  # fmt: skip
-    if not isinstance(modules, Known):
-        return unread(modules)
-    if modules.value.has("ib_umad") is None and modules.value.has("mlx5_ib") is None:
-        return not_told("modules ib_umad and mlx5_ib")
-    return passed("ib_umad, mlx5_ib and nvlsm are there")
-
-
-def _missing_modules(modules: Modules) -> list[str]:
-    found = []
-    for name in ("mlx5_ib", "ib_umad"):
-        if modules.has(name) is False:
-            on_disk = modules.installed.get(name)
-            state = ", and not installed for this kernel" if on_disk is False else ""
-            found.append(f"module {name} is not loaded{state}")
-        elif modules.has(name) is None and modules.installed.get(name) is False:
-            found.append(f"module {name} is not installed for this kernel")
-    return found
-
-
-def _load(modules: object, order: str) -> str:
-    lacks = isinstance(modules, Known) and False in modules.value.installed.values()
-    return f"apt-get install linux-modules-extra-$(uname -r); {order}" if lacks else order
 
 
 def _health(world: World) -> Seen:
@@ -278,15 +239,6 @@ ROWS: tuple[Row[World], ...] = (
         _version,
         reason="it refuses to start beside any other version, also of the same branch",
         source="https://github.com/NVIDIA/gpu-operator/issues/544",
-    ),
-    Row(
-        "FAB-04",
-        "NVLink 5 prerequisites are there",
-        _prerequisites,
-        reason="the NVSwitches of B200 and B300 boards are managed over InfiniBand: without "
-        "mlx5_ib, ib_umad and nvlsm fabric manager finds nothing",
-        source=OPERATOR,
-        remedy=ORDER,
     ),
     Row(
         "FAB-05",

@@ -68,7 +68,7 @@ def _remedy(driver: Driver) -> str:
 
 def _count(world: World, driver: Driver) -> Seen:
     bus = world.facts[PciGpus]
-    there = bus.value.count if isinstance(bus, Known) else None
+    there = bus.value.count if isinstance(bus, Known) and not bus.value.is_loose else None
     version = told(driver.loaded)
     if there is not None and driver.bound is not None and driver.bound < there:
         line = f"the driver holds {driver.bound} of {there} GPUs"

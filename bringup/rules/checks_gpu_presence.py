@@ -75,7 +75,7 @@ def _nvml(world: World) -> Seen:
         return failed(lost or smi_trouble(world, smi.Trouble.NO_DRIVER))
     if not isinstance(reading, Known):
         return unread(reading, essential=True)
-    there = bus.value.count if isinstance(bus, Known) else None
+    there = bus.value.count if isinstance(bus, Known) and not bus.value.is_loose else None
     wanted = there if there is not None else world.host.gpu_count
     if lines := tuple(_lost(reading.value)):
         return failed(*lines, level=loss(world, lines))

@@ -1,4 +1,4 @@
-"""IB-01 to IB-08: what each RDMA device is for, and whether its port is up, fast and clean.
+"""IB-01 to IB-06: what each RDMA device is for, and whether its port is up and fast.
 
 A host whose compute ports are down still serves alone, so these rows warn; what a pair of hosts
 needs is judged by IB-16 and by the rules across hosts.
@@ -6,7 +6,8 @@ needs is judged by IB-16 and by the rules across hosts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable
 from functools import wraps
 
 from ..core.reading import Absent, Known, Unknown
@@ -14,13 +15,13 @@ from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warne
 from ..probes.hca import Hca, InfiniBand, Purpose, shown
 from ..probes.kernel import Modules
 from ..probes.pci import PciGpus
-from ..probes.rdma import LaterLinkCounters, LinkCounters, RdmaNodes
+from ..probes.rdma import RdmaNodes
 from .judging import QUIET, SOFT, gpu_count, not_told, unread
+from .where import needs_network
 
 BRIDGES = "https://github.com/siderolabs/extensions/issues/893"
 GPUD = "https://github.com/leptonai/gpud"
 SENTINEL = "https://github.com/NVIDIA/NVSentinel"
-FLAPS_A_DAY = 5  # Azure's limit
 SHORT_OF = 0.95  # of the expected rate; rates are told in steps
 
 
@@ -51,11 +52,28 @@ def _classes(world: World, ib: InfiniBand) -> Seen:
     gpus = gpu_count(world)
     if not ib.compute:
         return failed(*lines)
+    if elastic := [device for device in ib.compute if ELASTIC.match(device.name)]:
+        return _elastic(world, lines, elastic)
     if gpus and len(ib.compute) < gpus:
         is_board = world.kind is not None and world.kind.form == "hgx"
         lines.append(f"{len(ib.compute)} compute devices for {gpus} GPUs")
         return warned(*lines, level=Level.WARN if is_board else Level.NOTE)
     return passed(*lines)
+
+
+ELASTIC = re.compile(r"rdmap\d+s\d+|efa_\d+$")
+"""Names of Elastic Fabric Adapters: verbs show them, and no reliable connection runs over them."""
+
+
+def _elastic(world: World, lines: list[str], devices: list[Hca]) -> Seen:
+    crosses = (
+        world.deployment is not None
+        and world.role is not None
+        and needs_network(world.deployment, world.role)
+    )
+    told = f"{names(devices)}: Elastic Fabric Adapters, which UCX cannot use"
+    remedy = "give NCCL the aws-ofi-nccl plugin and NIXL its LIBFABRIC backend; no NIC list applies"
+    return warned(*lines, told, level=Level.WARN if crosses else Level.NOTE, remedy=remedy)
 
 
 @of_devices
@@ -196,84 +214,6 @@ def _firmware(_world: World, ib: InfiniBand) -> Seen:
     return passed(*lines) if len(versions) == 1 else warned(*lines)
 
 
-PER_SECOND = {
-    "symbol_error": 10.0,
-    "port_rcv_errors": 10.0,
-    "port_xmit_discards": 100.0,
-    "link_error_recovery": 5 / 60,
-}
-"""Increases a second above which a counter warns (NVSentinel)."""
-
-NEVER = (
-    "link_downed", "local_link_integrity_errors", "excessive_buffer_overrun_errors",
-    "rnr_nak_retry_err",
-)  # fmt: skip
-"""Counters that must not rise at all while we look (NVSentinel)."""
-
-SYMBOLS_AN_HOUR = 120.0  # NVSentinel, over the time since the start
-
-
-def _counters(world: World) -> Seen:
-    first, later = world.facts[LinkCounters], world.facts[LaterLinkCounters]
-    devices = world.facts[InfiniBand]
-    if isinstance(first, Absent) or isinstance(devices, Absent):
-        return skipped("no RDMA device on this host")
-    if isinstance(first, Unknown):
-        return unread(first)
-    wanted = _compute_names(world)
-    now = later.value if isinstance(later, Known) else first.value
-    gone = now.at_s - first.value.at_s
-    bad: list[str] = []
-    doubtful: list[str] = []
-    for device in (name for name in now.by_device if wanted is None or name in wanted):
-        before, after = first.value.by_device.get(device, {}), now.by_device[device]
-        rise = {name: value - before.get(name, value) for name, value in after.items()}
-        bad += [f"{device}: {n} +{rise[n]} in {gone:.1f} s" for n in NEVER if rise.get(n, 0) > 0]
-        bad += _symbols(device, after, now.at_s)
-        doubtful += [
-            f"{device}: {name} +{rise[name]} in {gone:.1f} s"
-            for name, most in PER_SECOND.items()
-            if gone > 0 and rise.get(name, 0) / gone > most
-        ]
-    if bad:
-        return failed(*bad)
-    return warned(*doubtful) if doubtful else passed(f"clean over {gone:.1f} s")
-
-
-def _symbols(device: str, counters: Mapping[str, int], uptime_s: float) -> list[str]:
-    count = counters.get("symbol_error", 0)
-    rate = count / max(uptime_s / 3600, 1.0)
-    if rate <= SYMBOLS_AN_HOUR:
-        return []
-    return [f"{device}: {count} symbol errors since the start, {rate:.0f} an hour"]
-
-
-def _compute_names(world: World) -> set[str] | None:
-    reading = world.facts[InfiniBand]
-    return {d.name for d in reading.value.compute} if isinstance(reading, Known) else None
-
-
-def _flaps(world: World) -> Seen:
-    reading = world.facts[LinkCounters]
-    if isinstance(reading, Absent) or isinstance(world.facts[InfiniBand], Absent):
-        return skipped("no RDMA device on this host")
-    if isinstance(reading, Unknown):
-        return unread(reading)
-    days = max(reading.value.at_s / 86400, 1.0)
-    wanted = _compute_names(world)
-    counts = {
-        device: counters["link_downed"]
-        for device, counters in reading.value.by_device.items()
-        if "link_downed" in counters and (wanted is None or device in wanted)
-    }
-    often = {d: n for d, n in counts.items() if n / days >= FLAPS_A_DAY}
-    if not counts:
-        return not_told("how often links went down")
-    if often:
-        return failed(*(f"{d}: link went down {n} times in {days:.1f} d" for d, n in often.items()))
-    return passed(f"at most {max(counts.values())} link losses since the start")
-
-
 ROWS: tuple[Row[World], ...] = (
     Row(
         "IB-01", "RDMA devices are told apart by purpose", _classes,
@@ -312,18 +252,5 @@ ROWS: tuple[Row[World], ...] = (
         "mixed firmware behaves differently under load and hides faults",
         "https://github.com/imbue-ai/cluster-health",
         "flash all to one version: mlxfwmanager --online -u", QUIET,
-    ),
-    Row(
-        "IB-07", "Link errors do not rise", _counters,
-        "rising errors mean a bad cable or optics, and retransmissions that stall collectives",
-        SENTINEL,
-        "drain, reseat or replace cable and optics of the port; reset counters: perfquery -R",
-        SOFT,
-    ),
-    Row(
-        "IB-08", "Links stay up", _flaps,
-        "a link that comes and goes ends every job that uses it",
-        "https://github.com/Azure/azurehpc-health-checks",
-        "drain, replace cable or optics; the switch log names the port", SOFT,
     ),
 )  # fmt: skip

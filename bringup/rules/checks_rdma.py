@@ -73,6 +73,12 @@ def _has_iommu(boot: Boot) -> bool:
     return boot.has_iommu is not False and any("iommu=on" in w for w in words) and not passes
 
 
+def _good(world: World) -> tuple[str, ...]:
+    """Return the levels that are as near as can be: on a rack's trays all is behind Grace."""
+    is_rack = world.kind is not None and world.kind.form == "rack"
+    return (*NEAR, "PHB", "NODE") if is_rack else NEAR
+
+
 @of_devices
 def _affinity(world: World, ib: InfiniBand) -> Seen:
     if not any(device.state for device in ib.compute):  # nobody looked: the map holds all the same
@@ -88,7 +94,7 @@ def _affinity(world: World, ib: InfiniBand) -> Seen:
     pairs = {gpu: ib.named(name) for gpu, name in sorted(ib.nearest.items())}
     levels = {gpu: device.levels[gpu] for gpu, device in pairs.items() if device}
     line = ", ".join(f"GPU {gpu} {ib.nearest[gpu]} {level}" for gpu, level in levels.items())
-    far = [gpu for gpu, level in levels.items() if level not in NEAR]
+    far = [gpu for gpu, level in levels.items() if level not in _good(world)]
     if not far:
         return passed(line, *lists)
     is_virtual = isinstance(i := world.facts[Identity], Known) and bool(i.value.virtual)

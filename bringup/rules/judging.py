@@ -48,11 +48,11 @@ def gpus_of(world: World) -> tuple[Gpu, ...]:
 def gpu_count(world: World) -> int | None:
     """Return how many GPUs the host has, by the surest word: bus, NVML, inventory."""
     bus, nvml = world.facts[PciGpus], world.facts[Gpus]
-    counts = (
-        bus.value.count if isinstance(bus, Known) else None,
-        nvml.value.count if isinstance(nvml, Known) else None,
-        world.host.gpu_count,
-    )
+    shown = bus.value.count if isinstance(bus, Known) else None
+    listed = nvml.value.count if isinstance(nvml, Known) else None
+    counts = (shown, listed, world.host.gpu_count)
+    if isinstance(bus, Known) and bus.value.is_loose:
+        counts = (listed, world.host.gpu_count, shown)
     return next((count for count in counts if count is not None), None)
 
 

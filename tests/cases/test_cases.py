@@ -71,3 +71,21 @@ def test_nothing_is_found_that_nobody_looked_at(name: str) -> None:
             before = whole[finding.id].status
             if before is Status.UNKNOWN:
                 assert finding.status is not Status.PASS, (left, finding)
+
+
+def on_a_terminal(told: object) -> object:
+    """Return an output as a terminal's log keeps it: carriage returns, and colours at each end."""
+    if isinstance(told, str):
+        lines = told.split("\n")
+        return "\r\n".join(f"\x1b[0m{line}\x1b[K" if line else "" for line in lines)
+    if isinstance(told, dict):
+        return {key: on_a_terminal(value) for key, value in told.items()}
+    return told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_carriage_returns_and_colours_change_nothing(name: str) -> None:
+    facts = {line: on_a_terminal(told) for line, told in case(name)["facts"].items()}
+    world = world_of(facts, case(name).get("target"), KINDS)
+    found = {finding.id: finding.status for finding in judge(CHECKS, world)}
+    assert found == {id_: finding.status for id_, finding in findings(name).items()}

@@ -28,6 +28,7 @@ from .asked import HOST, Asked, Output
 from .command_line import asked
 from .joining import facts_from
 from .piece import Piece, Readers
+from .plainly import plain
 
 __all__ = ["Asked", "Output", "asked", "facts_of", "pieces_of"]
 
@@ -60,7 +61,7 @@ def pieces_of(outputs: Mapping[str, Output]) -> Iterator[Piece]:
     """Yield every piece that some reader understands, in the order of the commands."""
     for line, output in outputs.items():
         for command in asked(line):
-            yield from _pieces(command, output)
+            yield from _pieces(command, plain(output))
 
 
 def _pieces(command: Asked, output: Output) -> Iterator[Piece]:

@@ -75,7 +75,9 @@ def _counted(asked: Asked, output: Output) -> Iterator[Piece]:
         if number == "0":
             yield absent(PciGpus, f"lspci counts {number} for {asked.pattern}")
         else:
-            yield known(PciGpus(None, int(number)), f"lspci counts {number} NVIDIA GPUs")
+            loose = asked.matches("05:00.0 Bridge: NVIDIA Corporation GH100 [H100 NVSwitch]")
+            bus = PciGpus(None, int(number), is_loose=loose)
+            yield known(bus, f"lspci counts {number} NVIDIA {'devices' if loose else 'GPUs'}")
 
 
 def _gpus(text: str) -> Iterator[PciGpu]:

@@ -9,6 +9,7 @@ from ...core.reading import Known
 from ..container import ContainerEngine
 from ..driver import Driver
 from ..fabric import FabricManager, read_version
+from ..imex import Imex, of_unit
 from ..parts import NOT_ASKED
 from ..readers import systemd
 from ..slurm import Slurm
@@ -36,6 +37,11 @@ def _persistenced(unit: systemd.Unit, line: str) -> Iterator[Piece]:
         yield known(Driver(persistenced=unit.active), line)
 
 
+def _imex(unit: systemd.Unit, line: str) -> Iterator[Piece]:
+    if unit.active or unit.is_missing:
+        yield Piece(Imex, of_unit(unit, line))
+
+
 def _docker(unit: systemd.Unit, line: str) -> Iterator[Piece]:
     if unit.limits:
         engine = {key: size for key, size in unit.limits.items() if size is not None}
@@ -55,6 +61,7 @@ UNITS: Mapping[str, Of] = {
     "slurmd": _slurmd,
     "nvidia-fabricmanager": _fabric,
     "nvidia-persistenced": _persistenced,
+    "nvidia-imex": _imex,
 }
 
 
@@ -63,12 +70,24 @@ def read_systemctl(asked: Asked, output: Output) -> Iterator[Piece]:
     if output.is_missing or "not been booted with systemd" in output.text:
         return
     verb, *names = asked.operands or ("",)
+    if verb == "list-units" or asked.has("--failed"):
+        yield from _listed_units(output)
+        return
     names = [name.removesuffix(".service") for name in names]
     for place, name in enumerate(names):
         if name in ("ssh", "sshd") and verb == "show":
             yield from read_allowed(output)
         elif name in UNITS:
             yield from UNITS[name](_unit(verb, output, place), output.line)
+
+
+def _listed_units(output: Output) -> Iterator[Piece]:
+    """Read rows of `systemctl list-units`: UNIT LOAD ACTIVE SUB DESCRIPTION."""
+    rows = re.findall(r"(?m)^\W*([\w@-]+)\.service\s+(\S+)\s+(\w+)\s+\w+\s", output.stdout)
+    for name, load, active in rows:
+        if name in UNITS and active in systemd.STATES:
+            unit = systemd.Unit(active, is_missing=load == "not-found")
+            yield from UNITS[name](unit, f"{name} is {active}")
 
 
 def _unit(verb: str, output: Output, place: int) -> systemd.Unit:
@@ -88,7 +107,7 @@ def read_journal(asked: Asked, output: Output) -> Iterator[Piece]:
     if asked.has("-k", "--dmesg"):
         yield from read_log(asked, output)
     elif unit in UNITS and output.code == 0:
-        yield from UNITS[unit](systemd.Unit(said=systemd.journal(output.stdout)), output.line)
+        yield from UNITS[unit](systemd.read_journal(output.stdout), output.line)
     elif not unit and re.search(r"NVRM: ", output.stdout):
         yield from read_log(asked, output)
 

@@ -72,6 +72,17 @@ def read_is_active(text: str) -> Unit:
     return Unit(word if word in STATES and word != "unknown" else "")
 
 
+def read_journal(text: str) -> Unit:
+    """Return what a unit's journal tells: its lines, and how systemd's last word leaves it."""
+    said = journal(text)
+    words = [line for line in said if line.startswith("systemd: ")]
+    ends = ((r"Failed (?:with result|to start)", "failed"), (r"Started ", "active"),
+            (r"Stopped |Deactivated", "inactive"))  # fmt: skip
+    last = words[-1] if words else ""
+    state = next((state for pattern, state in ends if re.search(pattern, last)), "")
+    return Unit(state, said=said)
+
+
 def journal(text: str) -> tuple[str, ...]:
     """Return the log lines in a text, as "program: message"."""
     pattern = r"(?m)^(?:\w{3} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+) \S+ (\S+?)(?:\[\d+\])?: (.*)$"
