@@ -1,6 +1,6 @@
 #!/bin/sh
 # Make one practice host out of the machine it runs on, inside fresh namespaces, and become its
-# PID 1. Its files are an overlay of /; what it writes stays in $DIR. Called by yard.py.
+# PID 1. Its files are an overlay of /; what it writes stays in $DIR. Called by host.py.
 #   DIR   folder of this host: up, work, root, etc (keys, users, sudoers), data
 #   NAME  its name      INIT  sh or systemd      DOCKER  1: an engine of its own
 set -eu

@@ -1,7 +1,7 @@
 """Whole hosts on one machine: network, processes, files and users of their own, real OpenSSH.
 
 A yard is a bridge in a network namespace, joined to the test process by one veth pair. A host is
-a set of namespaces with an overlay of this machine's / as its root (host.sh). Needs root. Names
+a set of namespaces with an overlay of this machine's / as its root (host.py). Needs root. Names
 carry the number of the process that made them, so what a killed run left is cleared by the next.
 """
 
@@ -10,26 +10,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from bringup.core.host import Host, Login
+from . import groups, keys
+from .host import FleetHost, await_end, spawn
 
-from . import keys
-from .sshd import PROGRAM, descendants, greets
+__all__ = ["FleetHost", "Yard", "open_yard"]
 
-SCRIPT = Path(__file__).parent / "host.sh"
-GROUPS = Path("/sys/fs/cgroup")
 PLACES = Path("/var/tmp")
-READY_S = 300
 
-SSHD = f"{PROGRAM} -D -E /var/log/sshd.log -f /etc/ssh/fleet_sshd_config"
 SSHD_CONFIG = """\
 HostKey /etc/ssh/fleet_host_key
 UsePAM no
@@ -41,130 +34,6 @@ MaxSessions 100
 PidFile none
 Subsystem sftp internal-sftp
 """
-
-
-@dataclass(eq=False)
-class FleetHost:
-    """One running host. It has the users root, operator (sudo, no password), guest (with one)."""
-
-    name: str
-    address: str
-    folder: Path
-    key: Path
-    space: str
-    link: str
-    yard: Yard
-    starter: subprocess.Popen[bytes]
-    docker: bool = False
-    init: str = "sh"
-    port: int = 22
-
-    @property
-    def host_key(self) -> Path:
-        return self.folder / "etc/host_key"
-
-    @property
-    def pid(self) -> int:
-        """The number of its PID 1 as this machine sees it."""
-        return descendants(self.starter.pid)[0]
-
-    def host(self, *, root: str = "/", **login: object) -> Host:
-        """Return it as a host of an inventory; keywords change its login."""
-        base = Login(self.address, user="root", key_file=str(self.key))
-        return Host(self.name, replace(base, **login), root=root)  # type: ignore[arg-type]
-
-    def exec(
-        self, *words: str, check: bool = True, stdin: bytes = b""
-    ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command inside as root, past SSH."""
-        return subprocess.run(
-            ["nsenter", "-t", str(self.pid), "-a", "-r", "-w", *words],
-            check=check, capture_output=True, timeout=300, input=stdin,
-        )  # fmt: skip
-
-    def text(self, *words: str) -> str:
-        """Return what a command inside prints."""
-        return self.exec(*words).stdout.decode()
-
-    def tree_digest(self, *folders: str) -> str:
-        """Return a digest of names, kinds, modes, owners, times and contents below folders."""
-        words = ("--sort=name", "--numeric-owner", "-cf", "-", "-C", "/")
-        names = [folder.strip("/") or "." for folder in folders]
-        done = self.exec("sh", "-c", 'tar "$@" 2>/dev/null | sha256sum', "sh", *words, *names)
-        return done.stdout.decode().split()[0]
-
-    def fill(self, folder: str = "/small") -> None:
-        """Leave no byte free in a folder's file system; /small holds 1 MiB."""
-        self.exec("dd", "if=/dev/zero", f"of={folder}/.fill", "bs=64k", check=False)
-
-    def kill_sshd(self) -> None:
-        """Kill the listener and every session, as a crash would."""
-        self.exec("pkill", "-KILL", "-x", "sshd", check=False)
-        self._await(lambda: self.exec("pgrep", "-x", "sshd", check=False).returncode == 1, "end")
-
-    def start_sshd(self) -> None:
-        """Start the listener again and wait until it answers."""
-        self.exec("sh", "-c", f"setsid {SSHD} </dev/null >/dev/null 2>&1 &")
-        self.await_sshd()
-
-    def pause(self) -> None:
-        """Stop every process of sshd: connections stay, nothing answers."""
-        self.exec("pkill", "-STOP", "-x", "sshd", check=False)
-
-    def resume(self) -> None:
-        self.exec("pkill", "-CONT", "-x", "sshd", check=False)
-
-    def cut(self) -> None:
-        """Pull the cable: packets vanish, both ends hear nothing."""
-        self.yard.ip("link", "set", self.link, "down")
-
-    def mend(self) -> None:
-        """Put the cable back."""
-        self.yard.ip("link", "set", self.link, "up")
-
-    def power_off(self) -> None:
-        """Pull the plug: everything in it ends at once, and nothing says goodbye."""
-        self.cut()
-        self.end()
-
-    def power_on(self) -> None:
-        """Switch a host on again after `power_off`: its disk stays, nothing else does."""
-        self.mend()
-        groups = [tree / self.yard.prefix / self.name / "cgroup.procs" for tree in _hierarchies()]
-        self.starter = _spawn(
-            self.folder, self.name, self.space, groups, docker=self.docker, init=self.init
-        )
-        self._await(lambda: bool(descendants(self.starter.pid)), "its first process")
-        self.await_sshd()
-        if self.docker:
-            self.await_docker()
-
-    def end(self) -> None:
-        """End every process of the host."""
-        _await_end(self.kill())
-
-    def kill(self) -> list[int]:
-        """Let its first process be killed, and all with it; return its number, if it ran."""
-        if self.starter.poll() is not None:
-            return []
-        first = descendants(self.starter.pid)[:1]
-        self.starter.kill()
-        self.starter.wait()
-        return first
-
-    def await_sshd(self) -> None:
-        self._await(lambda: greets(self.address, self.port), "sshd")
-
-    def await_docker(self) -> None:
-        self._await(lambda: self.exec("docker", "info", check=False).returncode == 0, "dockerd")
-
-    def _await(self, ready: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + READY_S
-        while not ready():
-            if time.monotonic() > deadline or self.starter.poll() is not None:
-                log = (self.folder / "log").read_text(errors="replace")
-                raise AssertionError(f"{what} of {self.name} did not start: {log}")
-            time.sleep(0.02)
 
 
 class Yard:
@@ -209,7 +78,7 @@ class Yard:
                     host.await_docker()
             yield made
         finally:
-            _await_end([pid for host in made for pid in host.kill()])
+            await_end([pid for host in made for pid in host.kill()])
             for host in made:
                 self._remove(host)
 
@@ -242,7 +111,7 @@ class Yard:
         _ip("-n", space, "addr", "add", f"{address}/24", "dev", "eth0")
         for device in ("lo", "eth0"):
             _ip("-n", space, "link", "set", device, "up")
-        starter = _spawn(folder, name, space, self._groups(name), docker=docker, init=init)
+        starter = spawn(folder, name, space, self._groups(name), docker=docker, init=init)
         with self.known_hosts.open("a") as known:
             known.write(f"{address} {keys.public(folder / 'etc/host_key')}\n")
         return FleetHost(
@@ -261,18 +130,18 @@ class Yard:
     def _groups(self, name: str) -> list[Path]:
         """Make this host's control group in every hierarchy; return their process lists."""
         made = []
-        for tree in _hierarchies():
+        for tree in groups.hierarchies():
             group = tree / self.prefix / name
             group.mkdir(parents=True)
             for step in (group.parent, group):
-                _inherit_cpuset(step)
+                groups.inherit_cpuset(step)
             made.append(group / "cgroup.procs")
         return made
 
     def _remove(self, host: FleetHost) -> None:
         _ip("netns", "del", host.space, check=False)
         _ip("-n", self.space, "link", "del", host.link, check=False)
-        _remove_groups(f"{self.prefix}/{host.name}")
+        groups.remove(f"{self.prefix}/{host.name}")
         shutil.rmtree(host.folder, ignore_errors=True)
 
 
@@ -293,40 +162,6 @@ def open_yard() -> Iterator[Yard]:
         yield yard
     finally:
         _clear(prefix)
-
-
-def _spawn(
-    folder: Path, name: str, space: str, groups: Iterable[Path], *, docker: bool, init: str
-) -> subprocess.Popen[bytes]:
-    """Start a host's first process: it joins its groups, takes its namespaces and runs host.sh."""
-    enter = 'for list; do echo $$ >"$list"; done; exec nsenter --net="$SPACE" unshare -m -u -i -p'
-    enter += ' -C -f --kill-child=SIGKILL --propagation private sh "$SCRIPT"'
-    values = {"DIR": folder, "NAME": name, "SPACE": f"/run/netns/{space}", "SCRIPT": SCRIPT,
-              "DOCKER": "1" if docker else "", "INIT": init, "SSHD": SSHD,
-              "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}  # fmt: skip
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen(
-            ["sh", "-c", enter, "sh", *map(str, groups)],
-            env={key: str(value) for key, value in values.items()},
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
-
-
-def _await_end(first: Iterable[int]) -> None:
-    """Wait until first processes of hosts have ended, and all others of theirs with them.
-
-    A process that has ended may be listed some seconds more, until this machine's own first
-    process collects it: what it held is free by then.
-    """
-    deadline = time.monotonic() + 60
-    while any(map(_lives, first)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def _lives(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 def _allow_inotify() -> None:
@@ -354,21 +189,6 @@ def _free_network() -> str:
     raise AssertionError("no free network in 198.18.0.0/15")
 
 
-def _hierarchies() -> list[Path]:
-    """Return the control group trees: one on a unified system, one a controller otherwise."""
-    if (GROUPS / "cgroup.controllers").exists():
-        return [GROUPS]
-    return [tree for tree in sorted(GROUPS.iterdir()) if (tree / "cgroup.procs").exists()]
-
-
-def _inherit_cpuset(group: Path) -> None:
-    """A v1 cpuset starts empty, and takes no process while it is."""
-    for name in ("cpuset.cpus", "cpuset.mems"):
-        mine, parents = group / name, group.parent / name
-        if mine.exists() and parents.exists() and not mine.read_text().strip():
-            mine.write_text(parents.read_text())
-
-
 def _prefixes(*, alive: bool) -> set[str]:
     """Return the prefixes of yards whose process is alive, or gone."""
     names = [*_ip("netns", "list").split(), *(path.name for path in PLACES.glob("bf*-*"))]
@@ -378,34 +198,12 @@ def _prefixes(*, alive: bool) -> set[str]:
 
 def _clear(prefix: str) -> None:
     """Remove a yard: its processes, namespaces, links, groups and files."""
-    for tree in _hierarchies():
+    for tree in groups.hierarchies():
         for processes in (tree / prefix).rglob("cgroup.procs"):
-            _kill(processes)
+            groups.kill(processes)
     for name in re.findall(rf"^{prefix}[ch]\d*", _ip("netns", "list"), re.MULTILINE):
         _ip("netns", "del", name, check=False)
     _ip("link", "del", f"{prefix}r", check=False)
-    _remove_groups(prefix)
+    groups.remove(prefix)
     for folder in PLACES.glob(f"{prefix}-*"):
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _kill(processes: Path) -> None:
-    with suppress(OSError):
-        for pid in map(int, processes.read_text().split()):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def _remove_groups(name: str) -> None:
-    """Remove control groups, deepest first; a group lives a little longer than its processes."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        left = [path for tree in _hierarchies() for path in (tree / name).rglob("*")]
-        groups = [*sorted((p for p in left if p.is_dir()), key=lambda p: -len(p.parts)),
-                  *(tree / name for tree in _hierarchies())]  # fmt: skip
-        for group in groups:
-            with suppress(OSError):
-                group.rmdir()
-        if not any((tree / name).exists() for tree in _hierarchies()):
-            return
-        time.sleep(0.05)
