@@ -15,6 +15,7 @@ import os
 import random
 import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -36,6 +37,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--namespace", default="dynamo")
     parser.add_argument("--bootstrap-port", type=int, default=8998)
     parser.add_argument("--load-s", type=float, default=0.0, help="before it registers")
+    parser.add_argument("--load-while", default="", help="a file: loads as long as it is there")
     parser.add_argument("--prefill-tokens-per-s", type=float, default=100_000.0)
     parser.add_argument("--chunk-tokens", type=int, default=32768, help="prefill at a stretch")
     parser.add_argument("--token-gap-ms", type=float, default=5.0)
@@ -154,6 +156,8 @@ async def main() -> None:
     endpoint = runtime.endpoint(f"{options.namespace}.{component}.generate")
     log.info("loading for %g s", options.load_s)
     await asyncio.sleep(options.load_s)
+    while options.load_while and Path(options.load_while).exists():
+        await asyncio.sleep(0.2)
     engine = Engine(options)
     work = engine.prefill if options.mode == "prefill" else engine.decode
     await asyncio.gather(

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +37,15 @@ def ready(made: Practice, *more: str, how: tuple[str, ...] = QUICK) -> dict[str,
     return verdicts[-1] | {"exit": done.returncode, "events": found[:-1]}
 
 
+def hold(made: Practice, *modes: str) -> Path:
+    """Let workers load, from their next start on, until the file that is returned is removed."""
+    loading = made.folder / "loading"
+    loading.touch()
+    for mode in modes:
+        made.set(mode, words=["--load-while", str(loading)])
+    return loading
+
+
 def serves(made: Practice) -> dict[str, Any]:
     """Wait until it serves, and return what `ready --json` says last."""
     seen = ready(made, how=PATIENT)
@@ -49,17 +59,20 @@ def causes(verdict: dict[str, Any]) -> list[str]:
 
 def test_a_pair_goes_through_all_stages_in_order(deployment: MakePractice) -> None:
     made = deployment()
-    for mode in ("prefill", "decode"):
-        made.set(mode, words=["--load-s", "8"])
+    loading = hold(made, "prefill", "decode")
     made.start()
-    seen = serves(made)
+    waiting = made.begin("ready", "--json", *PATIENT)
+    waiting.says('"host": "h2/decode", "stage": "engine"')
+    loading.unlink()
+    assert waiting.ends(seconds=600) == 0, waiting.tail
+    *events, seen = (json.loads(line) for line in waiting.log.splitlines())
     assert "worker ids in the stream: prefill" in seen["proof"]
     assert "on h1" in seen["proof"]
     assert "on h2" in seen["proof"]
-    stages = [e["stage"] for e in seen["events"] if e["host"] == "h2/decode"]
+    stages = [e["stage"] for e in events if e["host"] == "h2/decode"]
     assert stages[0] == "engine"
     assert stages[-1] == "listed"
-    whole = [e["stage"] for e in seen["events"] if e["host"] == NAME]
+    whole = [e["stage"] for e in events if e["host"] == NAME]
     assert whole[-2:] == ["answers", "ready"]
     serves(made)
 
@@ -68,15 +81,18 @@ def test_loading_workers_are_waited_for_and_their_second_start_is_foreseen(
     deployment: MakePractice,
 ) -> None:
     made = deployment()
-    for mode in ("prefill", "decode"):
-        made.set(mode, words=["--load-s", "6"])
+    loading = hold(made, "prefill", "decode")
     made.start()
     now = ready(made, "--now")
     assert (now["exit"], now["verdict"], now["left_s"]) == (1, "waiting", None)
     assert {w["role"]: w["stage"] for w in now["workers"]}["decode"] == "engine"
+    loading.unlink()
     serves(made)
+    loading.touch()
     made.start()
-    assert 0 < ready(made, "--now")["left_s"] < 600
+    again = ready(made, "--now")
+    assert {w["role"]: w["stage"] for w in again["workers"]}["decode"] == "engine"
+    assert again["left_s"] is not None
 
 
 def test_prefill_alone_waits_for_decode_and_names_it(deployment: MakePractice) -> None:
@@ -252,14 +268,14 @@ def test_an_etcd_that_is_away_for_a_moment_is_told_and_waited_for(
     dynamo = loopback()
     assert dynamo.etcd is not None
     made = deployment(dynamo)
-    for mode in ("prefill", "decode"):
-        made.set(mode, words=["--load-s", "12"], env={"ETCD_LEASE_TTL": "600"})
+    loading = hold(made, "prefill", "decode")
     made.start()
     waiting = made.begin("ready", "--json", *PATIENT, "--budget", "etcd=600")
     waiting.says('"host": "h2/decode", "stage": "engine"')
     dynamo.etcd.program.freeze()
     waiting.says('"stage": "etcd"')
     dynamo.etcd.program.thaw()
+    loading.unlink()
     assert waiting.ends(seconds=600) == 0, waiting.tail
     assert json.loads(waiting.log.splitlines()[-1])["verdict"] == "ready"
 
@@ -279,12 +295,13 @@ def test_a_lease_that_is_lost_ends_the_wait_and_is_named(deployment: MakePractic
 
 def test_a_frontend_that_is_started_anew_does_not_end_the_wait(deployment: MakePractice) -> None:
     made = deployment()
-    made.set("decode", words=["--load-s", "8"])
+    loading = hold(made, "decode")
     made.start()
     waiting = made.begin("ready", "--json", *PATIENT, "--budget", "container=240")
     waiting.says('"host": "h1/frontend", "stage": "listed"')
     assert made.script("frontend", "--stop").returncode == 0
     made.start("frontend")
+    loading.unlink()
     assert waiting.ends(seconds=600) in (0, 1), waiting.tail
     last = json.loads(waiting.log.splitlines()[-1])
     assert last["verdict"] == "ready" or last["who"] == "h1/frontend"
