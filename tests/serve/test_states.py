@@ -37,13 +37,22 @@ def ready(made: Practice, *more: str, how: tuple[str, ...] = QUICK) -> dict[str,
     return verdicts[-1] | {"exit": done.returncode, "events": found[:-1]}
 
 
-def hold(made: Practice, *modes: str) -> Path:
+def hold(made: Practice, *modes: str, **more: Any) -> Path:
     """Let workers load, from their next start on, until the file that is returned is removed."""
     loading = made.folder / "loading"
     loading.touch()
     for mode in modes:
-        made.set(mode, words=["--load-while", str(loading)])
+        made.set(mode, words=["--load-while", str(loading)], **more)
     return loading
+
+
+def comes_up(made: Practice, loading: Path) -> list[dict[str, Any]]:
+    """Wait until it serves, watched from its loading on; return all that `ready --json` says."""
+    waiting = made.begin("ready", "--json", *PATIENT)
+    waiting.says('"host": "h2/decode", "stage": "engine"')
+    loading.unlink()
+    assert waiting.ends(seconds=600) == 0, waiting.tail
+    return [json.loads(line) for line in waiting.log.splitlines()]
 
 
 def serves(made: Practice) -> dict[str, Any]:
@@ -61,11 +70,7 @@ def test_a_pair_goes_through_all_stages_in_order(deployment: MakePractice) -> No
     made = deployment()
     loading = hold(made, "prefill", "decode")
     made.start()
-    waiting = made.begin("ready", "--json", *PATIENT)
-    waiting.says('"host": "h2/decode", "stage": "engine"')
-    loading.unlink()
-    assert waiting.ends(seconds=600) == 0, waiting.tail
-    *events, seen = (json.loads(line) for line in waiting.log.splitlines())
+    *events, seen = comes_up(made, loading)
     assert "worker ids in the stream: prefill" in seen["proof"]
     assert "on h1" in seen["proof"]
     assert "on h2" in seen["proof"]
@@ -86,8 +91,7 @@ def test_loading_workers_are_waited_for_and_their_second_start_is_foreseen(
     now = ready(made, "--now")
     assert (now["exit"], now["verdict"], now["left_s"]) == (1, "waiting", None)
     assert {w["role"]: w["stage"] for w in now["workers"]}["decode"] == "engine"
-    loading.unlink()
-    serves(made)
+    comes_up(made, loading)
     loading.touch()
     made.start()
     again = ready(made, "--now")
@@ -268,7 +272,7 @@ def test_an_etcd_that_is_away_for_a_moment_is_told_and_waited_for(
     dynamo = loopback()
     assert dynamo.etcd is not None
     made = deployment(dynamo)
-    loading = hold(made, "prefill", "decode")
+    loading = hold(made, "prefill", "decode", env={"ETCD_LEASE_TTL": "600"})
     made.start()
     waiting = made.begin("ready", "--json", *PATIENT, "--budget", "etcd=600")
     waiting.says('"host": "h2/decode", "stage": "engine"')
