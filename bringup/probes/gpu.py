@@ -114,10 +114,10 @@ def decimal(word: str) -> float | None:
 
 
 def flag(word: str) -> bool | None:
-    """Return True for Enabled, Yes, On; False for Disabled, No, Off; None for another word."""
+    """Return True for Enabled, Yes, On, 1, False for Disabled, No, Off, 0, else None."""
     return {
         "enabled": True, "yes": True, "on": True, "active": True,
-        "disabled": False, "no": False, "off": False, "not active": False,
+        "1": True, "0": False, "disabled": False, "no": False, "off": False, "not active": False,
     }.get(word.lower())  # fmt: skip
 
 

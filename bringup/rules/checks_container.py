@@ -18,7 +18,8 @@ from ..probes.containers import Container, Containers
 from ..probes.inside import Inside
 from ..probes.stored_image import StoredImage
 from ..probes.text import version
-from . import where
+from . import ports, where
+from .checks_gpu_use import OURS
 from .containing import INSTALL, RELOAD, RUN, of_containers
 from .judging import QUIET, SOFT, not_told, unread
 
@@ -143,6 +144,11 @@ def _space(world: World) -> Seen:
     return passed(line) if free >= NEEDED_MIB else warned(line, level=Level.NOTE)
 
 
+def _may_be_ours(container: Container) -> bool:
+    """Only what we started has labels; an engine's container without them is NET-05's to judge."""
+    return bool(container.labels) or bool(OURS.search(f"{container.name} {container.image}"))
+
+
 @of_containers
 def _clash(world: World) -> Seen:
     """Name containers that publish a port which we plan to take; NET-05 tells the other owners."""
@@ -152,8 +158,8 @@ def _clash(world: World) -> Seen:
     if isinstance(reading, Unknown):
         return unread(reading)
     ours = [c for c in _running(world) if c.labels]
-    planned = {where.number(world, knob, 0) for knob in ("port", "http_port")} - {0}
-    foreign = [c for c in _running(world) if not c.labels and planned & set(c.ports)]
+    planned = {where.number(world, "http_port", 0), *ports.planned(world).values()} - {0}
+    foreign = [c for c in _running(world) if planned & set(c.ports) and not _may_be_ours(c)]
     if foreign:
         return failed(*(f"{c.name} holds port {min(planned & set(c.ports))}" for c in foreign))
     sick = [c for c in ours if c.state not in ("running", "created")]

@@ -11,7 +11,7 @@ from ..probes.container import ContainerEngine
 from ..probes.driver import Driver
 from ..probes.inside import Inside
 from .containing import GENERATE, INSTALL, RELOAD, RUN, of_containers
-from .judging import SOFT, gpu_count, not_told, told, unread
+from .judging import SOFT, gpu_count, gpus_needed, not_told, told, unread
 
 
 @of_containers
@@ -83,7 +83,7 @@ def _gpus_inside(world: World) -> Seen:
             return failed(*lines)
         # What is up goes on with what it runs; what cannot start serves nobody.
         return failed(*lines, level=Level.BLOCK, remedy=_way_in(gpus.evidence))
-    if count is not None and gpus.value < count and not _takes_some(world):
+    if count is not None and gpus.value < count and not _suffices(world, gpus.value):
         return failed(f"{name} sees {gpus.value} GPUs, the host has {count}")
     return passed(f"{name} sees {gpus.value} GPUs")
 
@@ -108,8 +108,12 @@ def _host(count: int | None) -> str:
     return f"{count} GPUs, so this is no hardware fault" if count else "not told"
 
 
-def _takes_some(world: World) -> bool:
-    return world.role is not None and bool(world.role.gpus)
+def _suffices(world: World, seen: int) -> bool:
+    """Tell whether the role takes only some GPUs, and the container was given as many."""
+    if world.role is not None and world.role.gpus:
+        return True
+    needed = gpus_needed(world)
+    return needed is not None and seen >= needed
 
 
 ROWS: tuple[Row[World], ...] = (

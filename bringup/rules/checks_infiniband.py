@@ -16,7 +16,7 @@ from ..probes.hca import Hca, InfiniBand, Purpose, shown
 from ..probes.kernel import Modules
 from ..probes.pci import PciGpus
 from ..probes.rdma import RdmaNodes
-from .judging import QUIET, SOFT, gpu_count, not_told, unread
+from .judging import QUIET, SOFT, gpu_count, not_told, quiet, unread
 from .where import needs_network
 
 BRIDGES = "https://github.com/siderolabs/extensions/issues/893"
@@ -33,7 +33,8 @@ def of_devices(look: Callable[[World, InfiniBand], Seen]) -> Callable[[World], S
         reading = world.facts[InfiniBand]
         if isinstance(reading, Absent):
             return skipped("no RDMA device on this host")
-        return look(world, reading.value) if isinstance(reading, Known) else unread(reading)
+        # Why nobody could look is told by IB-16, once.
+        return look(world, reading.value) if isinstance(reading, Known) else quiet(unread(reading))
 
     return whole
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from math import prod
 
 from ..core.reading import Absent, Known, Reading, Unknown
@@ -108,11 +109,17 @@ def of_gpus(
     """Judge every GPU and return the worst. `judge` gives None for a GPU that tells nothing."""
     reading = world.facts[Gpus]
     if not isinstance(reading, Known):
-        return unread(reading, essential=essential)
+        judged_once = unread(reading, essential=essential)
+        return judged_once if essential else quiet(judged_once)
     seen = [(gpu, judged) for gpu in reading.value.gpus if (judged := judge(gpu)) is not None]
     if not seen:
         return not_told("no GPU tells")
     return worst(((named(gpu), one) for gpu, one in seen), fine)
+
+
+def quiet(seen: Seen) -> Seen:
+    """Return what another row tells in full: here it is a note, so that it is read once."""
+    return replace(seen, level=Level.NOTE)
 
 
 _ORDER = (Status.FAIL, Status.WARN, Status.UNKNOWN, Status.PASS, Status.SKIP)

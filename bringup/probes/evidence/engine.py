@@ -125,6 +125,7 @@ def _listed(asked: Asked, output: Output) -> Iterator[Piece]:
             row[starts["NAMES"] :].strip(),
             row[starts["IMAGE"] : starts["COMMAND"]].strip(),
             state="running" if row[starts["STATUS"] :].startswith("Up") else "exited",
+            ports=tuple(sorted({int(port) for port in re.findall(r":(\d+)->", row)})),
         )
         for row in rows
         if len(row) > starts["NAMES"]

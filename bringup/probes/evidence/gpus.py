@@ -30,13 +30,15 @@ def read_smi(asked: Asked, output: Output) -> Iterator[Piece]:
             yield known(Topology(nvlinks=links), "nvidia-smi nvlink -s")
     elif any(word.startswith("--query-compute-apps") for word in asked.words):
         yield from _processes(asked, output)
+    elif asked.has("pmon"):
+        yield from _monitored(output)
     elif asked.has("--version"):
         yield from _version(output)
     elif not asked.has(*_NO_QUESTIONS):
         yield from _listing(asked, output)
 
 
-_NO_QUESTIONS = ("pmon", "dmon", "mig", "--gpu-reset", "-r", "-pm", "-pl", "-mig", "-c", "-h")
+_NO_QUESTIONS = ("dmon", "mig", "--gpu-reset", "-r", "-pm", "-pl", "-mig", "-c", "-h")
 """Words of calls that change something, or whose output is not about what GPUs are."""
 
 
@@ -78,6 +80,9 @@ def _listing(asked: Asked, output: Output) -> Iterator[Piece]:
     fields = tuple(query.split(",")) if query else ()
     chosen = asked.after("-i", "--id")
     index = int(chosen) if chosen.isdecimal() else None
+    if asked.is_reshaped and (tallied := _tallied(output.stdout)):
+        yield Piece(smi.Listing, Known(tallied))
+        return
     headed = "noheader" not in asked.after("--format")
     if library := smi.library_version(output.text):
         yield known(Driver(library=Known(library, output.line)), output.line)
@@ -86,9 +91,19 @@ def _listing(asked: Asked, output: Output) -> Iterator[Piece]:
     )
     if not (listing.gpus or listing.empty or listing.trouble):
         return  # a part of the output that says nothing about GPUs is no failed look
-    if asked.is_cut or chosen:
+    if asked.is_cut or asked.is_reshaped or chosen:
         listing = smi.partial(listing)
     yield Piece(smi.Listing, Known(listing))
+
+
+def _tallied(text: str) -> smi.Listing | None:
+    """Read names behind ``sort | uniq -c``: ``      8 NVIDIA B200``."""
+    rows = re.findall(r"(?m)^\s*(\d{1,3}) (NVIDIA \S.*?)\s*$", text)
+    if not rows or len(rows) != len([line for line in text.splitlines() if line.strip()]):
+        return None
+    names = [name for count, name in rows for _ in range(int(count))]
+    gpus = tuple({"index": str(index), "name": name} for index, name in enumerate(names))
+    return smi.Listing(gpus=gpus, whole=True, ordered=True, evidence=text.strip())
 
 
 def _has_header(text: str) -> bool:
@@ -115,4 +130,36 @@ def _processes(asked: Asked, output: Output) -> Iterator[Piece]:
         yield Piece(smi.Listing, Known(smi.Listing(gpus=(gpu,), evidence=output.line)))
 
 
-READERS: Readers = {"nvidia-smi": read_smi}
+def _monitored(output: Output) -> Iterator[Piece]:
+    """Read `nvidia-smi pmon -c 1`: GPU, PID, kind, figures, command; ``-`` for an idle GPU."""
+    rows = re.findall(r"(?m)^\s*(\d+)\s+(\d+|-)\s+(\S+)\s.*?(\S+)\s*$", output.stdout)
+    for index in dict.fromkeys(index for index, *_ in rows):
+        listed = [f"{pid}|{name}|" for gpu, pid, _, name in rows if gpu == index and pid != "-"]
+        yield _used(index, listed, output.line)
+
+
+def read_users(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `fuser -v /dev/nvidia*` and `lsof /dev/nvidia*`: who has a GPU's file open."""
+    del asked
+    users: dict[str, dict[str, str]] = {}
+    index = ""
+    for line in output.text.splitlines():
+        found = re.match(r"(?:/dev/nvidia(\d+):)?\s+\S+\s+(\d+) [F.rcem]{5,} (\S+)", line)
+        if re.match(r"/dev/nvidia(?!\d)", line):
+            index = ""
+        elif found:
+            index = found[1] or index
+            users.setdefault(index, {})[found[2]] = found[3]
+        elif opened := re.match(r"(\S+)\s+(\d+)\s.*\s/dev/nvidia(\d+)$", line):
+            users.setdefault(opened[3], {})[opened[2]] = opened[1]
+    for gpu, names in users.items():
+        if gpu:
+            yield _used(gpu, [f"{pid}|{name}|" for pid, name in names.items()], output.line)
+
+
+def _used(index: str, listed: list[str], line: str) -> Piece:
+    gpu = {"index": index, "processes": "\n".join(listed)}
+    return Piece(smi.Listing, Known(smi.Listing(gpus=(gpu,), evidence=line)))
+
+
+READERS: Readers = {"nvidia-smi": read_smi, "fuser": read_users, "lsof": read_users}
