@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
 
-from bringup.flow.develop import PACKAGES, search_path
+from bringup.flow.develop import PACKAGES, has
 
 
 def require(*programs: str) -> None:
@@ -17,7 +16,7 @@ def require(*programs: str) -> None:
     """
     if os.geteuid() == 0:
         return
-    lost = [name for name in programs if shutil.which(name, path=search_path()) is None]
+    lost = [name for name in programs if not has(name)]
     if lost:
         packages = " ".join(PACKAGES[name] for name in lost)
         pytest.skip(f"needs {', '.join(lost)}: as root, apt-get install {packages}")

@@ -35,10 +35,11 @@ PACKAGES = {
     "kubectl": "kubernetes-client",
     "gpg": "gnupg",
     "dnf": "dnf",
+    "/usr/lib/python3/dist-packages/dnf-plugins/versionlock.py": "dnf-plugins-core",
     "createrepo_c": "createrepo-c",
     "rpmbuild": "rpm",
 }
-"""A program that tests run, and the Debian package that brings it."""
+"""A program or file that tests use, and the Debian package that brings it."""
 
 WORKERS = "4"
 """Tests mostly wait for hosts and servers: two for each of two cores keep them busy."""
@@ -56,9 +57,14 @@ def search_path() -> str:
     return f"{own}:{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
 
 
+def has(name: str) -> bool:
+    """Whether this machine has a program, or a file by its whole path."""
+    return Path(name).is_file() if name[0] == "/" else bool(shutil.which(name, path=search_path()))
+
+
 def missing() -> tuple[str, ...]:
-    """Return the programs that tests run and this machine lacks."""
-    return tuple(name for name in PACKAGES if shutil.which(name, path=search_path()) is None)
+    """Return the programs and files that tests use and this machine lacks."""
+    return tuple(name for name in PACKAGES if not has(name))
 
 
 def prove(say: Callable[[str], None], *, only: str, install: bool, select: str) -> Exit:

@@ -187,33 +187,6 @@ def _cache(world: World) -> tuple[Step, ...]:
     return (directory_step(folder),) if folder.startswith("/") else ()
 
 
-_PACKAGES = "nvidia-* libnvidia-* cuda-drivers* linux-modules-nvidia-*"
-_UNHELD = rf"""
-set -f
-held=" $(apt-mark showhold | tr '\n' ' ') "
-left=
-for p in $(dpkg-query -W -f '${{db:Status-Status}} ${{Package}}\n' {_PACKAGES} 2>/dev/null |
-  sed -n 's/^installed //p' | grep -v container); do
-  case $held in *" $p "*) ;; *) left="$left $p" ;; esac
-done
-"""
-
-
-def hold_driver(world: World) -> tuple[Step, ...]:
-    """Return the step that keeps unattended upgrades away from the driver and its companions.
-
-    A library that is newer than the loaded module breaks every GPU program until a reboot.
-    """
-    if manager_of(world) != "apt" or not driver_version(world):
-        return ()
-    look = f'{_UNHELD}[ -z "$left" ] && echo "all held" || echo "not held:$left"'
-    act = f'{_UNHELD}[ -z "$left" ] || apt-mark hold $left'
-    return (
-        command_step("hold-driver", "hold the driver's packages", look, "all held",
-                     ("sh", "-c", act)),
-    )  # fmt: skip
-
-
 FABRIC = ("FAB-01", "GPU-22")
 """What a fabric that is not complete shows as: it needs no hand where its manager comes to run."""
 

@@ -10,7 +10,7 @@ from ..core.reading import Known
 from ..core.rules import World
 from ..core.steps import Step
 from ..probes.identity import Identity
-from ..steps.package import package_step
+from ..steps.package import locker_step, package_step
 from ..steps.repository import repository_steps
 from .remedy import manager_of
 
@@ -58,7 +58,8 @@ def packages(
     package = package_step(
         name, version=version, floor=floor, hold=hold, manager=manager, where=where
     )
-    return (*before, package)
+    locker = (locker_step(),) if hold and manager == "dnf" else ()
+    return (*before, *locker, package)
 
 
 def source_of(world: World, package: str) -> Repository | None:

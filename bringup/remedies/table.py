@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..core.fixes import Choice, Fix, Risk
 from ..core.rules import Finding, Level, Status, World
-from . import container, gpu, memory, slurm, system
+from . import container, gpu, hold, memory, slurm, system
 from .left import arranged
 from .remedy import Remedy, fixes_for
 
@@ -24,7 +24,7 @@ def fixes_of(world: World, findings: Iterable[Finding], choice: Choice) -> tuple
     """Return all fixes of a host in the order in which they are to be done."""
     found = arranged(world, fixes_for(REMEDIES, world, findings, choice), _ROWS)
     is_wanted = not choice.only or HOLD in choice.only
-    steps = gpu.hold_driver(world) if is_wanted and world.host.root == "/" else ()
+    steps = hold.hold_driver(world) if is_wanted and world.host.root == "/" else ()
     if not steps:
         return found
     finding = Finding(

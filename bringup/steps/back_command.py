@@ -9,6 +9,7 @@ from ..core.receipt import Done
 from ..core.steps import Action, Run, Step
 from ..core.words import command, quote
 from .back_service import restart_back
+from .version_lock import ACT, LOOK
 from .way_back import Back, step_back
 
 
@@ -56,6 +57,19 @@ def _hold_driver(done: Done) -> Back:
         done, _look(done, seen), done.found, _run(_UNHOLD, *names, told="apt-mark unhold"),
         f"release {' '.join(names)}",
     )  # fmt: skip
+
+
+_LOCKED = """
+for p in {names}; do ! held "$p" || {{ echo "all held"; exit 0; }}; done
+echo {before}
+"""
+
+
+def _lock_driver(done: Done) -> Back:
+    names = done.found.removeprefix("not held:").split()
+    seen = LOOK + _LOCKED.format(names=command(names), before=quote(done.found))
+    act = _run(f'{ACT}unlock "$@"', *names, told="dnf versionlock delete")
+    return step_back(done, _look(done, seen), done.found, act, f"release {' '.join(names)}")
 
 
 def _cdi(done: Done) -> Back:
@@ -155,7 +169,7 @@ def _swap_at_start(done: Done) -> Back:
 
 
 _MAKE: Mapping[str, Callable[[Done], Back]] = {
-    "hold-driver": _hold_driver, "cdi": _cdi, "persistence": _persistence,
-    "governor": _governor, "ntp": _ntp, "shm": _shm, "nvidia-uvm": _uvm,
-    "docker-runtime": _runtime, "swap": _swap, "swap-at-start": _swap_at_start,
+    "hold-driver": _hold_driver, "lock-driver": _lock_driver, "cdi": _cdi,
+    "persistence": _persistence, "governor": _governor, "ntp": _ntp, "shm": _shm,
+    "nvidia-uvm": _uvm, "docker-runtime": _runtime, "swap": _swap, "swap-at-start": _swap_at_start,
 }  # fmt: skip

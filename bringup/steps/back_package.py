@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..core.receipt import Done
 from ..core.steps import Run, Step
 from ..core.words import command
+from . import version_lock
 from .package import hold_step, package_step, release
 from .way_back import IN_USE, Back, step_back
 
@@ -42,10 +43,11 @@ holds=$(apt-mark showhold "$1")
 [ -z "$holds" ] || apt-mark unhold "$1" >/dev/null
 apt-get -q -y -o DPkg::Lock::Timeout=60 -o Dpkg::Use-Pty=0 purge "$@" </dev/null
 """,
-    "dnf": r"""
+    "dnf": version_lock.ACT
+    + r"""
 export LC_ALL=C
 [ -z "$(more "$@")" ] || { echo "$1 stays: its removal would take $(more "$@")"; exit 0; }
-dnf -q versionlock delete "$1" >/dev/null 2>&1
+unlock "$1"
 dnf remove -y --noautoremove "$@" </dev/null
 """,
 }
@@ -57,11 +59,12 @@ apt-get -q -y -o DPkg::Lock::Timeout=60 -o Dpkg::Use-Pty=0 --allow-downgrades \
   --no-install-recommends install "$1=$2" </dev/null || exit
 [ "$3" != held ] || apt-mark hold "$1"
 """,
-    "dnf": r"""
+    "dnf": version_lock.ACT
+    + r"""
 export LC_ALL=C
-dnf -q versionlock delete "$1" >/dev/null 2>&1
+unlock "$1"
 dnf downgrade -y --setopt=install_weak_deps=False "$1-$2" </dev/null || exit
-[ "$3" != held ] || dnf versionlock add "$1"
+[ "$3" != held ] || lock "$1"
 """,
 }
 

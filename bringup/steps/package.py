@@ -5,8 +5,11 @@ Nothing is installed that would remove another package or bring a driver along.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..core.steps import Run, Step
 from ..core.words import quote
+from . import version_lock
 
 LOCK_S = 60
 """Seconds to wait for another package manager to end."""
@@ -119,7 +122,7 @@ case $s in "$v" | "$v"[-+~]*) [ -z "$v" ] || s=$v ;; esac
 [ -z "$floor" ] || [ "$(printf '%s\n' "$floor" "$s" | sort -V | head -n 1)" != "$floor" ] ||
   s="at least $floor"
 h=free
-dnf -q -C versionlock list 2>/dev/null | grep -q "^$p-[0-9]" && h=held
+{held}
 echo installed{show}
 echo dnf
 """
@@ -129,6 +132,21 @@ p=$1 want=$2 floor=$3 hold=$4 lock=$5 drivers=$6 where=$7
 export LC_ALL=C
 fail() { printf '%s\n' "$@" >&2; exit 3; }
 if ! rpm -qa >/dev/null 2>&1; then fail "rpm's database cannot be read: rpm --rebuilddb"; fi
+keep=
+[ "$hold" = no ] || keep=yes
+if held "$p"; then
+  [ -z "$floor" ] || fail "$p is held: somebody wants this version" \
+    "if you know better: dnf versionlock delete $p"
+  keep=yes
+  trap 'lock "$p" >/dev/null' EXIT
+  unlock "$p"
+fi
+finish() {
+  trap - EXIT
+  [ -z "$keep" ] || lock "$p" || fail "dnf cannot lock $p at its version"
+  exit 0
+}
+if [ -z "$floor" ] && rpm -q "$p${want:+-$want}" >/dev/null 2>&1; then finish; fi
 act=install
 [ -z "$floor" ] || ! rpm -q "$p" >/dev/null 2>&1 || act=upgrade
 get() {
@@ -141,6 +159,8 @@ case $plan in
   fail "$plan" "another package manager is at work" ;;
 *"Removing"* | *" replacing "*)
   fail "$plan" "installing $p would remove packages" "nothing was changed" ;;
+*"filtered out by exclude"*)
+  fail "$plan" "dnf is told to leave $p at another version: see dnf versionlock list" ;;
 *"No match for argument"* | *"Unable to find a match"*)
   fail "no repository of this host offers $p${want:+ $want}" "$where" ;;
 *"Nothing to do"*) fail "no repository of this host offers $p ${floor:-anew}" "$where" ;;
@@ -157,10 +177,15 @@ done
 set +f
 said=$(get -y) || fail "$said" "dnf failed to install $p"
 printf '%s\n' "$said" | tail -n 20
-[ "$hold" = no ] || dnf versionlock add "$p"
+finish
 """
 
-_FORMS = {"apt": (_APT_OBSERVE, _APT), "dnf": (_DNF_OBSERVE, _DNF)}
+_IS_HELD = '! held "$p" || h=held'
+
+_FORMS = {
+    "apt": (_APT_OBSERVE, _APT),
+    "dnf": (_DNF_OBSERVE, f"{version_lock.LOOK}{version_lock.ACT}{_DNF}"),
+}
 
 
 def package_step(
@@ -185,13 +210,13 @@ def package_step(
     show = (' "$s"' if version or floor else "") + (' "$h"' if hold else "")
     flag = "yes" if hold else "no"
     words = ("sh", "-c", act, "sh", name, version, floor, flag, str(lock_s), DRIVERS, where)
+    look, held = (version_lock.LOOK, _IS_HELD) if manager == "dnf" and hold else ("", "")
+    quoted = {"name": quote(name), "version": quote(version), "floor": quote(floor)}
     exact = f" {version}" if version else f" at least {floor}" if floor else ""
     return Step(
         id=f"package:{name}",
         title=f"install {name}{exact}{' and hold it' if hold else ''}",
-        observe=observe.format(
-            name=quote(name), version=quote(version), floor=quote(floor), show=show
-        ),
+        observe=look + observe.format(show=show, held=held, **quoted),
         wanted=f"installed{exact}{' held' if hold else ''}",
         actions=(Run(words, seconds=1800, told=f"{manager} install {name}{exact}"),),
         seconds=20,
@@ -219,7 +244,14 @@ def hold_step(name: str, *, why: str = "") -> Step:
     )
 
 
-_RELEASE = {"apt": 'apt-mark unhold "$1"', "dnf": 'dnf versionlock delete "$1"'}
+def locker_step() -> Step:
+    """Return the step for what dnf needs to hold a package; dnf 5 has it built in."""
+    step = package_step(version_lock.PLUGIN, manager="dnf", where=version_lock.WHERE)
+    seen = f"{version_lock.CAN_LOCK}\ncan_lock && {{ echo installed; exit 0; }}\n{step.observe}"
+    return replace(step, observe=seen, why="holds of packages are kept by it")
+
+
+_RELEASE = {"apt": 'apt-mark unhold "$1"', "dnf": f'{version_lock.ACT}unlock "$1"'}
 
 
 def release(manager: str) -> str:

@@ -32,6 +32,9 @@ in_use() {
     r=$(timeout 20 nvidia-smi --query-compute-apps=pid --format=csv,noheader 2>&1) || {
       echo "cannot tell who uses the GPUs:" $r; return; }
     [ -z "$r" ] || echo "processes use the GPUs:" $r ;;
+  *-versionlock)
+    r=$(grep -hEv '^ *(#|$)' /etc/dnf/plugins/versionlock.list 2>/dev/null)
+    [ -z "$r" ] || echo "packages are locked:" $r ;;
   esac
 }
 """
