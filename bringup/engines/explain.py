@@ -15,6 +15,7 @@ from ..rules import CHECKS, advice, deployment, fallbacks, pairs
 from .check import KINDS
 from .collect import engines
 from .engine import Engine, Setting, plainly
+from .explain_listed import versions_of, words
 from .knobs import KNOBS
 from .quirks import QUIRKS
 from .spec import Spec
@@ -79,8 +80,9 @@ def explain(name: str) -> Explanation:
         level, title, reason = KINDS[name]
         return Explanation(f"{name}: {title}", (("level", level.value), ("reason", reason)),
                            "docs/engines.md#what-each-version-accepts")  # fmt: skip
-    flags = {word for _, s in _settings() for word in (s.flag, s.off, s.variable) if word}
-    names = {*known, *KNOBS, *flags, *KINDS, *(quirk.id for quirk in QUIRKS)}
+    if listed := versions_of(name):
+        return Explanation(name, listed, "docs/engines.md#what-each-version-accepts")
+    names = {*known, *KNOBS, *words(), *KINDS, *(quirk.id for quirk in QUIRKS)}
     raise UsageError(
         f"cannot explain {name!r}{did_you_mean(name, names)}",
         remedy="bringup explain lists every check, rule and knob",

@@ -18,6 +18,9 @@ from .signs import said
 WINDOW = 400
 """Lines within which all parts of a signature that needs several must stand: one traceback."""
 
+GRAVE = 55
+"""Weight from which a row that is not sure may be the cause of a surer one that comes later."""
+
 CONSEQUENCE = 10
 """Weight up to which a row only tells that an earlier line has the cause."""
 
@@ -25,7 +28,7 @@ STANDING = 20
 """Weight up to which a row of signs only tells how things stand: needless where a log tells why."""
 
 SECONDARY = 72
-"""Weight up to which a row that comes later than a sure cause is told as its consequence."""
+"""Weight up to which a row that comes later than a cause is told as its consequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,24 +124,28 @@ def diagnose(
     matches = [m for f in failures if fits(f, known) and (m := _match(f, lines, known))]
     if any(m.failure.says and m.failure.weight > CONSEQUENCE for m in matches):
         matches = [m for m in matches if m.failure.says or m.failure.weight > STANDING]
-    return _with_consequences(sorted(matches, key=_order))
+    return tuple(sorted(_with_consequences(matches), key=_order))
 
 
-def _with_consequences(matches: list[Match]) -> tuple[Match, ...]:
-    """Tell what comes after the surest cause and weighs less as that: its consequence.
+def _with_consequences(matches: list[Match]) -> list[Match]:
+    """Tell what comes later than a cause and weighs less as its consequence.
 
     A line tells one cause: a row that says less of a line than another row is left out.
     """
     surest: dict[int, int] = {}
     for match in matches:
         if match.is_certain and match.line:
-            surest.setdefault(match.line, match.failure.weight)
+            surest[match.line] = max(surest.get(match.line, 0), match.failure.weight)
     kept = [m for m in matches if m.failure.weight >= surest.get(m.line, 0)]
-    root = next((m for m in kept if m.is_certain and m.line), None)
-    if root is None:
-        return tuple(kept)
-    may = min(SECONDARY, root.failure.weight - 1)
-    return tuple(replace(m, follows=m.failure.weight <= may and m.line > root.line) for m in kept)
+    return [replace(m, follows=any(_leads_to(cause, m) for cause in kept)) for m in kept]
+
+
+def _leads_to(cause: Match, match: Match) -> bool:
+    """Return whether one is told before the other, weighs more, and either of them is sure."""
+    if not cause.line or match.failure.weight > min(SECONDARY, cause.failure.weight - 1):
+        return False
+    is_grave = cause.is_certain or (match.is_certain and cause.failure.weight >= GRAVE)
+    return cause.line < match.line and is_grave
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +176,12 @@ def catalogue(rows: Iterable[Failure], case: Case | None = None) -> Catalogue:
 
 
 def _order(match: Match) -> tuple[bool, int, int, str]:
-    return (not match.is_certain, -match.failure.weight, match.line, match.failure.id)
+    return (
+        match.follows or not match.is_certain,
+        -match.failure.weight,
+        match.line,
+        match.failure.id,
+    )
 
 
 def fits(failure: Failure, case: Case) -> bool:
@@ -218,9 +230,16 @@ def _hits(failure: Failure, lines: list[str]) -> Iterator[tuple[int, str]]:
 
 def last_words(lines: Iterable[str], count: int = 6) -> tuple[str, ...]:
     """Return the last lines that say something, for a failure that no row knows."""
-    told = [shown(line) for line in lines if line.strip()]
-    errors = [line for line in told if _TELLING.search(line)]
-    return tuple(dict.fromkeys((*errors[-count:], *told[-2:])))
+    told = [line for line in lines if line.strip()]
+    kept = (*telling(told)[-count:], *told[-2:])
+    return tuple(dict.fromkeys(shown(line) for line in kept))
+
+
+def telling(lines: Iterable[str]) -> list[str]:
+    """Return the lines that sound like a fault, and that a program does not go on from."""
+    return [
+        line for line in lines if _TELLING.search(line) and not (is_mere(line) or is_void(line))
+    ]
 
 
 def unexplained(found: Iterable[Match], lines: Iterable[str]) -> tuple[str, ...]:

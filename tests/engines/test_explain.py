@@ -95,3 +95,17 @@ def test_an_unknown_name_is_an_error_with_the_nearest() -> None:
 @pytest.mark.parametrize("name", sorted(row.id for row in JOINT_RULES))
 def test_every_rule_across_hosts_is_explained(name: str) -> None:
     assert explain(name).source
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "says"),
+    [
+        ("--is-prefill-worker", "dynamo.vllm", "in 1.3.0.post1"),
+        ("--mamba-scheduler-strategy", "sglang", "not in "),
+        ("VLLM_USE_FLASHINFER_MOE_FP4", "instead", "--moe-backend"),
+    ],
+)
+def test_a_flag_without_a_knob_is_told_by_the_versions_that_have_it(
+    name: str, package: str, says: str
+) -> None:
+    assert says in dict(explain(name).lines)[package]

@@ -13,7 +13,9 @@ import pytest
 import yaml
 
 from bringup.edge.catalogue import failures
-from bringup.readiness.failures import Match, diagnose
+from bringup.engines.explain import explain
+from bringup.flow.diagnose import diagnose_text
+from bringup.readiness.failures import Failure, Match, diagnose
 
 FIELD = Path(__file__).parent / "field"
 SAMPLES = Path(__file__).parent / "samples"
@@ -99,3 +101,25 @@ def test_what_carries_a_healthy_log_makes_it_no_other(
 ) -> None:
     told = diagnose(failures(), carried(path.read_text()))
     assert not [match.failure.id for match in told if match.is_certain]
+
+
+SERVING = [name for name in HARMLESS if re.search(r"startup complete|ready to roll", log(name))]
+
+
+@pytest.mark.parametrize("name", [name for name in SERVING if name != "restarted-then-well"])
+def test_a_log_that_ends_well_is_told_as_well(name: str) -> None:
+    told = diagnose_text(name, log(name))
+    assert (told.is_well, told.said) == (True, ())
+    assert told.stands.startswith("came up: ")
+
+
+def test_a_fault_after_a_good_start_is_not_told_as_well() -> None:
+    told = diagnose_text("x", log("healthy-flashinfer-autotune") + "OddError: the flux is low\n")
+    assert not told.is_well
+    assert "OddError: the flux is low" in told.said
+
+
+@pytest.mark.parametrize("failure", failures(), ids=lambda failure: failure.id)
+def test_what_a_row_wants_explained_can_be_explained(failure: Failure) -> None:
+    for name in re.findall(r"bringup explain ([a-z][\w-]*)", failure.command):
+        assert explain(name).lines
