@@ -204,7 +204,8 @@ def keep(tools: Tools, ran: Ran, page: str) -> str:
     """Keep a result and its page; return the page's file."""
     run = ran.accepted
     stamp = run.at.replace("-", "").replace(":", "")
-    base = folder_of(tools, run.deployment) / f"{stamp}-{run.load.name}"
+    load = run.load.name.replace("*", "-changed")  # a * in a file's name is a shell's
+    base = folder_of(tools, run.deployment) / f"{stamp}-{load}"
     save_document(base.with_name(f"{base.name}.json"), document(run))
     html = base.with_name(f"{base.name}.html")
     write_atomic(html, page.encode())

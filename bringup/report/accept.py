@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -34,7 +35,7 @@ def rate(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
-def accept_view(run: Accepted, rows: Iterable[Beside], page: str) -> RenderableType:
+def accept_view(run: Accepted, rows: Iterable[Beside]) -> RenderableType:
     """Return what came of a run: gaps idle and under load, comparisons, limits, trust."""
     summary = run.summary
     table = Table(box=None, pad_edge=False, padding=(0, 2))
@@ -45,10 +46,7 @@ def accept_view(run: Accepted, rows: Iterable[Beside], page: str) -> RenderableT
     table.add_row("first token, stream", *_spread(summary.first), "")
     table.add_row("first token, long prompt", *_spread(summary.prompts), "")
     parts: list[RenderableType] = [Text(run.load.title, "bold"), table, Text("")]
-    parts += [_compared(rows), Text(""), *_ends(run)]
-    if page:
-        parts.append(Text(f"page  {page}", "dim"))
-    return Group(*parts)
+    return Group(*parts, _compared(rows), Text(""), *_ends(run))
 
 
 def _spread(found: Spread) -> tuple[str, str, str, str]:
@@ -137,6 +135,9 @@ def page(run: Accepted, seen: Recorded, rows: Sequence[Beside]) -> str:
         _figures(run),
         f"<p>{escape(trust(run))}.</p>",
         *([f"<p>{escape(second_reader(run, run.aiperf))}.</p>"] if run.aiperf else []),
+        *_failed(run),
+        "<h2>What served</h2>",
+        _served(run),
     ]  # fmt: skip
     title = escape(f"{run.deployment} {run.load.name} {run.at}")
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
@@ -148,7 +149,8 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:2em auto;padding:
 h1{font-size:1.4em}h2{font-size:1.1em;margin-top:1.8em}svg{width:100%;height:auto}
 table{border-collapse:collapse}
 td,th{padding:.2em .9em;text-align:right;border-bottom:1px solid #dde3ea}
-td:first-child,th:first-child{text-align:left}
+td:first-child,th:first-child,.words td,.words th{text-align:left}
+.words td{overflow-wrap:anywhere}
 .verdict{font-weight:700;font-size:1.2em}.good{color:#137333}.bad{color:#b3261e}
 .frame{fill:#fbfcfd;stroke:#c6d0da}.grid{stroke:#e6ebf0}.label{font-size:12px;fill:#51606f}
 polyline{fill:none;stroke-width:2}path{stroke-width:1.2;fill:none}
@@ -234,6 +236,26 @@ def _rows_table(rows: Sequence[Beside]) -> str:
         for row in rows
     ]
     return f"<table>{head}<th>tok/s under load</th></tr>{''.join(lines)}</table>"
+
+
+def _failed(run: Accepted) -> list[str]:
+    """Return each way in which requests failed, with how many did."""
+    counted = Counter(run.summary.errors)
+    if not counted:
+        return []
+    lines = [f"<li>{count} × {escape(why)}</li>" for why, count in counted.most_common()]
+    return ["<h2>Requests that failed</h2>", f"<ul>{''.join(lines)}</ul>"]
+
+
+def _served(run: Accepted) -> str:
+    """Return which image and configuration every worker ran, so that the page stands alone."""
+    keys = ("host", "role", "image", "config")
+    head = "".join(f"<th>{key}</th>" for key in keys)
+    lines = [
+        "<tr>" + "".join(f"<td>{escape(str(one.get(key, '')))}</td>" for key in keys) + "</tr>"
+        for one in run.context.get("workers", ())
+    ]
+    return f'<table class="words"><tr>{head}</tr>{"".join(lines)}</table>'
 
 
 def _figures(run: Accepted) -> str:

@@ -62,6 +62,7 @@ def accept(
 
     if list:
         screen.show(*(f"{one.name:<18} {one.title} ({one.source})" for one in LOADS.values()))
+        screen.emit({"schema": "bringup.loads/1", "loads": tuple(LOADS.values())})
         return Exit.DONE
     wanted = _load(load or "small", streams, prompts, prompt_tokens, seconds)
     limits = _limits(wanted.limits, gap_p95_ms, stall_ms, first_token_ms, stream_tokens_s)
@@ -74,8 +75,8 @@ def accept(
         ran = run(tools, target, wanted, limits, url=url, via=via, beside=beside_it)
         rows = beside(ran.accepted, before)
         file = keep(tools, ran, page(ran.accepted, ran.seen, rows))
-    screen.show(accept_view(ran.accepted, rows, file))
-    screen.emit({**document(ran.accepted), "page": file})
+    screen.show(accept_view(ran.accepted, rows), f"page  {file}")
+    screen.emit({**document(ran.accepted), "beside": rows, "page": file})
     return Exit.DONE if ran.accepted.is_good else Exit.FAILED
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,13 @@ def test_prompts_stall_streams_of_a_shared_worker(deployment: MakePractice) -> N
     assert "worst stall under load" in result["summary"]["broken"][0]
     assert result["summary"]["stalls"][0]["prompts"] >= 1
     assert abs(result["honesty"]["difference_ms"]) < 20
+    assert re.fullmatch(r"\d{8}T\d{6}Z-smoke-changed\.html", Path(result["page"]).name)
     page = Path(result["page"]).read_text()
     assert "not accepted" in page
+    assert f"<td>{result['context']['workers'][0]['config']}</td>" in page
     again = accept(made, "--stall-ms", "-1")
     assert again["exit"] == 0
+    assert [row["name"] for row in again["beside"]] == ["this run", result["at"]]
     shown = made.run("accept", *SMALL, "--stall-ms", "-1").stdout
     assert result["at"] in shown, "earlier runs stand beside"
 
@@ -64,6 +68,15 @@ def test_prompts_leave_streams_of_a_pair_alone(deployment: MakePractice) -> None
     assert (result["exit"], result["summary"]["broken"]) == (0, [])
     assert worst(result, "load") < 2400, "a shared worker stalls for 3 s"
     assert result["summary"]["prompts_done"] == 3
+
+
+def test_loads_are_listed_for_machines_too(deployment: MakePractice) -> None:
+    listed = json.loads(deployment().run("accept", "--list", "--json").stdout)
+    loads = {load["name"]: load for load in listed["loads"]}
+    report = loads["k3-report"]
+    assert (report["streams"], report["prompts"], report["prompt_tokens"], report["load_s"]) == (
+        8, 29, 60_000, 120,
+    )  # fmt: skip
 
 
 def test_a_model_that_does_not_answer_is_an_error_with_what_to_do(

@@ -143,6 +143,13 @@ def test_the_page_is_whole_and_needs_no_other_file() -> None:
     assert "worst stall under load" in text
 
 
+def test_the_page_counts_each_way_in_which_requests_failed() -> None:
+    run, seen = accepted()
+    failed = replace(run.summary, errors=("HTTP 503: <busy>", "cut off", "HTTP 503: <busy>"))
+    text = page(replace(run, summary=failed), seen, ())
+    assert "<li>2 × HTTP 503: &lt;busy&gt;</li><li>1 × cut off</li>" in text
+
+
 def test_a_page_of_an_empty_run_can_be_made() -> None:
     seen = Recorded((), (), load_from=0.0, ended=0.0)
     run, _ = accepted()
