@@ -224,6 +224,26 @@ def test_a_port_that_somebody_holds_is_named_with_its_owner(pair: Docked) -> Non
     assert pair.ids(host) == []
 
 
+def test_a_process_on_the_gpus_is_named_with_its_owner_and_refuses_the_start(
+    pair: Docked,
+) -> None:
+    host = pair.hosts[1]
+    host.exec("mknod", "-m", "666", "/dev/nvidia0", "c", "1", "3")
+    holder = "setsid setpriv --reuid games sleep 900 3</dev/nvidia0 >/dev/null 2>&1 & echo $!"
+    pid = host.text("sh", "-c", holder).strip()
+    try:
+        until(lambda: host.text("stat", "-c", "%U", f"/proc/{pid}").strip() == "games", "it runs")
+        refused = pair.run("serve.start", "--role", "decode")
+        assert refused.returncode == 4, said(refused)
+        assert "SLU-04" in refused.stdout
+        assert f"sleep ({pid}) of user games" in " ".join(refused.stdout.split())
+        assert pair.ids(host) == []
+        start(pair, "--role", "decode", "--accept", "SLU-04")
+        assert pair.states()["h2/decode"] == "runs"
+    finally:
+        host.exec("sh", "-c", f"kill {pid}; rm /dev/nvidia0", check=False)
+
+
 def test_scripts_of_another_day_are_not_run(pair: Docked) -> None:
     script = f"/opt/bringup/serve/{NAME}/serve_dynamo_decode.sh"
     pair.hosts[1].exec("sed", "-i", "s/^# Made by/# made by/", script)

@@ -99,11 +99,14 @@ def test_loading_workers_are_waited_for_and_their_second_start_is_foreseen(
     assert again["left_s"] is not None
 
 
-def test_prefill_alone_waits_for_decode_and_names_it(deployment: MakePractice) -> None:
+@pytest.mark.parametrize(("there", "missing"), [("prefill", "h2/decode"), ("decode", "h1/prefill")])
+def test_one_side_alone_waits_for_the_other_and_names_it(
+    deployment: MakePractice, there: str, missing: str
+) -> None:
     made = deployment()
-    made.start("prefill", "frontend")
+    made.start(there, "frontend")
     seen = ready(made)
-    assert (seen["verdict"], seen["who"], seen["stage"]) == ("over", "h2/decode", "container")
+    assert (seen["verdict"], seen["who"], seen["stage"]) == ("over", missing, "container")
     assert "waits for its container" in seen["why"]
 
 
@@ -232,6 +235,24 @@ def test_workers_that_cannot_call_the_frontend_back_are_told(deployment: MakePra
     finally:
         _filter("-D", *rule)
     assert causes(seen)[0] == "response-port-blocked", seen
+
+
+@pytest.mark.root
+def test_a_request_whose_answer_is_dropped_on_the_way_is_told_as_hanging(
+    deployment: MakePractice,
+) -> None:
+    made = deployment()
+    (port,) = free_ports(1)
+    made.set("frontend", env={"DYN_TCP_RESPONSE_STREAM_PORT": str(port)})
+    rule = ["-p", "tcp", "--dport", str(port), "-j", "DROP"]
+    made.start()
+    _filter("-I", *rule)
+    try:
+        seen = ready(made, "--answer-within", "5", "--budget", "answers=12")
+    finally:
+        _filter("-D", *rule)
+    assert seen["stage"] == "answers", seen
+    assert causes(seen)[0] in ("answer-hangs", "response-port-blocked"), seen
 
 
 def _filter(*words: str) -> None:
