@@ -25,7 +25,8 @@ CONSEQUENCE = 10
 """Weight up to which a row only tells that an earlier line has the cause."""
 
 STANDING = 20
-"""Weight up to which a row of signs only tells how things stand: needless where a log tells why."""
+"""Weight up to which a row of signs only tells how things stand: needless where a log surely tells
+why. What only may be why leaves it standing."""
 
 SECONDARY = 72
 """Weight up to which a row that comes later than a cause is told as its consequence."""
@@ -122,7 +123,7 @@ def diagnose(
     known = case or Case()
     lines = lines_of(log) if isinstance(log, str) else list(log)
     matches = [m for f in failures if fits(f, known) and (m := _match(f, lines, known))]
-    if any(m.failure.says and m.failure.weight > CONSEQUENCE for m in matches):
+    if any(m.failure.says and m.failure.weight > CONSEQUENCE and m.is_certain for m in matches):
         matches = [m for m in matches if m.failure.says or m.failure.weight > STANDING]
     return tuple(sorted(_with_consequences(matches), key=_order))
 

@@ -240,3 +240,13 @@ def test_verbs_and_options_that_rows_name_exist() -> None:
         for name, rest in COMMAND.findall(f"{failure.command} | {failure.fix}"):
             assert name in verbs, f"{failure.id}: bringup {name}"
             assert set(re.findall(r"--[a-z-]+", rest)) <= verbs[name], failure.id
+
+
+@pytest.mark.parametrize(
+    ("row", "stands_too"), [("worker-set-differs", True), ("flashinfer-no-nvcc", False)]
+)
+def test_how_things_stand_is_told_unless_a_log_surely_tells_why(row: str, stands_too: bool) -> None:
+    gone = Case(signs=frozenset({"container.gone"}))
+    found = [match.failure.id for match in diagnose(failures(), sample(row), gone)]
+    assert found[0] == row
+    assert ("not-there" in found) is stands_too
