@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 
 from ..core.reading import Absent, Known, Unknown
-from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skipped, warned
 from ..probes.hca import Hca, InfiniBand, Purpose, shown
 from ..probes.kernel import Modules
 from ..probes.pci import PciGpus
@@ -33,10 +33,19 @@ def of_devices(look: Callable[[World, InfiniBand], Seen]) -> Callable[[World], S
         reading = world.facts[InfiniBand]
         if isinstance(reading, Absent):
             return skipped("no RDMA device on this host")
-        # Why nobody could look is told by IB-16, once.
-        return look(world, reading.value) if isinstance(reading, Known) else quiet(unread(reading))
+        if not isinstance(reading, Known):
+            return quiet(unread(reading))  # IB-16 tells why, once
+        seen = look(world, reading.value)
+        is_trouble = seen.status in (Status.FAIL, Status.WARN)
+        return quiet(seen) if is_trouble and _stays_here(world) else seen
 
     return whole
+
+
+def _stays_here(world: World) -> bool:
+    """Tell whether what is to be served here talks to no other host: then no port is missed."""
+    deployment, role = world.deployment, world.role
+    return deployment is not None and role is not None and not needs_network(deployment, role)
 
 
 def names(devices: Iterable[Hca]) -> str:
@@ -67,14 +76,9 @@ ELASTIC = re.compile(r"rdmap\d+s\d+|efa_\d+$")
 
 
 def _elastic(world: World, lines: list[str], devices: list[Hca]) -> Seen:
-    crosses = (
-        world.deployment is not None
-        and world.role is not None
-        and needs_network(world.deployment, world.role)
-    )
     told = f"{names(devices)}: Elastic Fabric Adapters, which UCX cannot use"
     remedy = "give NCCL the aws-ofi-nccl plugin and NIXL its LIBFABRIC backend; no NIC list applies"
-    return warned(*lines, told, level=Level.WARN if crosses else Level.NOTE, remedy=remedy)
+    return warned(*lines, told, level=Level.WARN if world.role else Level.NOTE, remedy=remedy)
 
 
 @of_devices
@@ -126,22 +130,27 @@ def _rates(world: World, ib: InfiniBand) -> Seen:
         return not_told("rates of ports")
     want = world.kind.rate_gb_s_per_gpu if world.kind else None
     rates = _per_gpu(ib, gpu_count(world))
-    rates = {gpu: rate for gpu, rate in (rates or {}).items() if rate}  # IB-02 tells of the others
+    rates = {where: rate for where, rate in rates.items() if rate}  # IB-02 tells of the others
     if want is None or not rates:
         return _even(active)
-    slow = {gpu: rate for gpu, rate in rates.items() if rate < want * SHORT_OF}
-    lines = [f"GPU {gpu}: {rate:g} of {want:g} Gb/s" for gpu, rate in slow.items()]
+    slow = {where: rate for where, rate in rates.items() if rate < want * SHORT_OF}
+    lines = [f"{where}: {rate:g} of {want:g} Gb/s" for where, rate in slow.items()]
     if not slow:
         return passed(f"{min(rates.values()):g} Gb/s or more for each GPU")
     return warned(*lines) if len(slow) == 1 else failed(*lines)
 
 
-def _per_gpu(ib: InfiniBand, gpus: int | None) -> dict[int, float] | None:
-    """Sum the rates of each GPU's own ports; without affinity share the sum out evenly."""
+def _per_gpu(ib: InfiniBand, gpus: int | None) -> dict[str, float]:
+    """Sum the rates of each GPU's own ports.
+
+    Without affinity a port stands for a GPU where there are as many, else the sum is shared out.
+    """
     rates = {d.name: d.rate_gb_s or 0.0 for d in ib.compute if d.is_active}
     if any(ib.rails.values()):
-        return {g: sum(rates.get(name, 0.0) for name in own) for g, own in ib.rails.items()}
-    return dict.fromkeys(range(gpus), sum(rates.values()) / gpus) if gpus else None
+        return {f"GPU {g}": sum(rates.get(n, 0.0) for n in own) for g, own in ib.rails.items()}
+    if len(rates) == gpus:
+        return rates
+    return {f"GPU {g}": sum(rates.values()) / gpus for g in range(gpus)} if gpus else {}
 
 
 def _even(active: list[Hca]) -> Seen:

@@ -27,7 +27,7 @@ from .piece import Piece, Readers, absent, known, unknown
 
 def read_cat(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read what a file holds, by its path."""
-    if len(asked.operands) > 1:
+    if len(asked.operands) > 1 or "*" in asked.path:
         yield from rdma.read_many(asked.operands, output)
     path = asked.path
     if any("SW_MNG" in word for word in (asked.pattern,)) and "vpd" in path:

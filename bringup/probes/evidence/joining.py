@@ -28,13 +28,13 @@ from ..toolkit import Nvcc
 from .driver import Described
 from .gpus import Levels
 from .piece import Piece
-from .rdma import Managed
+from .rdma import Managed, Netdevs
 
 T = TypeVar("T")
 Readings = Sequence[Reading[Any]]  # Any: all of one type, which the key names
 Pieces = Mapping[type, Readings]
 
-PARTS = (smi.Listing, Sighting, Levels, Managed, Described)
+PARTS = (smi.Listing, Sighting, Levels, Managed, Described, Netdevs)
 """Types that are no facts themselves."""
 
 
@@ -84,9 +84,25 @@ def _infiniband(pieces: Pieces) -> dict[type, Reading[Any]]:
     if pieces.get(Managed):
         signs = tuple(Sighting(d.name, switch_management=d.name in managed) for d in seen)
         seen = infiniband.merged(seen, signs)
+    seen = _with_netdevs(seen, values(pieces.get(Netdevs, ())))
     described = {k: v for each in values(pieces.get(Described, ())) for k, v in each.items()}
     ib = classified(infiniband.with_models(seen, described), _slots(pieces), levels or None)
     return {InfiniBand: Known(ib, shown(ib.devices))}
+
+
+def _with_netdevs(seen: Iterable[Sighting], told: Iterable[Netdevs]) -> tuple[Sighting, ...]:
+    """Fill MTU and rate of devices from what was told of their network devices."""
+    known: dict[str, tuple[int | None, float | None]] = {}
+    for each in told:
+        for name, (mtu, rate) in each.items():
+            old = known.get(name, (None, None))
+            known[name] = (mtu or old[0], rate or old[1])
+    blank = (None, None)
+    return tuple(
+        replace(d, mtu=d.mtu or known.get(d.netdev, blank)[0],
+                rate_gb_s=d.rate_gb_s or known.get(d.netdev, blank)[1])
+        for d in seen
+    )  # fmt: skip
 
 
 def _slots(pieces: Pieces) -> tuple[GpuSlot, ...]:

@@ -149,11 +149,17 @@ def read_sysfs(path: str, output: Output) -> Iterator[Piece]:
 
 
 def read_many(paths: tuple[str, ...], output: Output) -> Iterator[Piece]:
-    """Read several sysfs files as grep prints them: ``PATH:VALUE``."""
+    """Read several sysfs files as grep prints them, ``PATH:VALUE``, or head below ``==> PATH``."""
+    heading = ""
     for line in output.stdout.splitlines():
         path, colon, value = line.partition(":")
-        if colon and path.startswith("/sys/class/infiniband/"):
+        if above := re.fullmatch(r"==> (/sys/class/infiniband/\S+) <==", line):
+            heading = above[1]
+        elif colon and path.startswith("/sys/class/infiniband/"):
             yield from read_sysfs(path, Output(0, value))
+        elif heading and line.strip():
+            yield from read_sysfs(heading, Output(0, line))
+            heading = ""
     del paths
 
 
@@ -181,9 +187,67 @@ def read_vpd(output: Output) -> Iterator[Piece]:
         yield known(Managed(names), "VPD says SW_MNG")
 
 
+_PERFQUERY = {
+    "SymbolErrorCounter": "symbol_error",
+    "LinkErrorRecoveryCounter": "link_error_recovery",
+    "LinkDownedCounter": "link_downed",
+    "PortRcvErrors": "port_rcv_errors",
+    "PortXmitDiscards": "port_xmit_discards",
+    "LocalLinkIntegrityErrors": "local_link_integrity_errors",
+    "ExcessiveBufferOverrunErrors": "excessive_buffer_overrun_errors",
+}
+"""Counters by their names in `perfquery`."""
+
+
+def read_perfquery(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `perfquery -C DEVICE`; as for sysfs, counters are taken to stand for a day."""
+    rows = dict(re.findall(r"(?m)^(\w+):\.*(\d+)$", output.stdout))
+    told = {ours: int(rows[its]) for its, ours in _PERFQUERY.items() if its in rows}
+    device = asked.after("-C", "--Ca") or next((w for w in asked.operands if w[:1].isalpha()), "")
+    if told and device:
+        yield known(LinkCounters(86400.0, {device: told}), f"perfquery {device}")
+
+
+def read_mlxlink(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `mlxlink -d DEVICE`: state, and what the firmware recommends."""
+    device = asked.after("-d", "--device")
+    found = re.search(r"(?m)^State\s*:\s*(\w+)", output.stdout)
+    if found and re.fullmatch(r"[a-z]\w*\d", device):
+        is_up = found[1] == "Active"
+        seen = Sighting(
+            device,
+            state="ACTIVE" if is_up else "DOWN",
+            physical={"Active": "LinkUp", "Disable": "Disabled"}.get(found[1], found[1]),
+        )
+        yield from _seen((seen,), output.line)
+
+
+class Netdevs(dict[str, tuple[int | None, float | None]]):
+    """MTU and rate in Gb/s of network devices, by name; None where it was not told."""
+
+
+def read_ip(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ip link` or `ip addr`: the MTU of each network device."""
+    del asked
+    rows = re.findall(r"(?m)^\d+: ([^:@\s]+)(?:@\S+)?: <[^>]*> mtu (\d+)", output.stdout)
+    if rows:
+        yield known(Netdevs({name: (int(mtu), None) for name, mtu in rows}), output.line)
+
+
+def read_ethtool(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ethtool DEVICE`: its speed."""
+    found = re.search(r"(?m)^\s*Speed: (\d+)Mb/s$", output.stdout)
+    if found and asked.path:
+        yield known(Netdevs({asked.path: (None, int(found[1]) / 1000)}), f"{asked.path} {found[0]}")
+
+
 READERS: Readers = {
     **dict.fromkeys(("ibstat", "ibv_devinfo", "ibv_devices", "rdma"), read_ib),
     "ibdev2netdev": read_ibdev2netdev,
     "ibstatus": read_ibstatus,
     "show_gids": read_gids,
+    "perfquery": read_perfquery,
+    "mlxlink": read_mlxlink,
+    "ip": read_ip,
+    "ethtool": read_ethtool,
 }

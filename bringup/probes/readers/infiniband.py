@@ -7,6 +7,7 @@ Each reader gives sightings that say little; `merged` joins them by device, `cla
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -43,6 +44,8 @@ def from_ibstat(text: str) -> tuple[Sighting, ...]:
 def _from_ibstat(name: str, body: str) -> Sighting:
     head, *ports = re.split(r"^\s*Port (\d+):", body, flags=re.MULTILINE)
     card = _colons(head)
+    if not ports:  # a grep left the heading of the port out
+        ports = ["1", head]
     numbered = [
         (number, _colons(port)) for number, port in zip(ports[::2], ports[1::2], strict=False)
     ]
@@ -96,8 +99,26 @@ def _colons(text: str) -> dict[str, str]:
 
 
 def from_rdma_link(text: str) -> tuple[Sighting, ...]:
-    """Read ``rdma link``: ``link mlx5_4/1 … state ACTIVE physical_state LINK_UP``."""
+    """Read ``rdma link``: ``link mlx5_4/1 … state ACTIVE physical_state LINK_UP``, or JSON."""
+    if text.lstrip().startswith("["):
+        return tuple(_from_row(row) for row in _rows_of(text))
     return tuple(_from_link(line.split()) for line in text.splitlines() if _is_link(line.split()))
+
+
+def _rows_of(text: str) -> list[dict[str, object]]:
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [row for row in rows if isinstance(row, dict) and row.get("ifname")]
+
+
+def _from_row(row: Mapping[str, object]) -> Sighting:
+    """Read one object of ``rdma -j link``."""
+    told = {str(key): str(value) for key, value in row.items()}
+    words = [word for key in ("state", "physical_state", "netdev", "lid", "sm_lid") if key in told
+             for word in (key, told[key])]  # fmt: skip
+    return _from_link(["link", f"{told['ifname']}/{told.get('port', '1')}", *words])
 
 
 def _is_link(words: list[str]) -> bool:
