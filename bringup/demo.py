@@ -7,10 +7,11 @@ from pathlib import Path
 from .core.errors import Exit, gravest
 from .core.event import Event
 from .core.outcome import Ended
-from .flow.open import Choice, choose, deployments_for, read_inventory, tools_for
+from .flow.open import choose, deployments_for, read_inventory, tools_for
 from .flow.provision import provision
 from .flow.types import Order
 from .lab.fleet import up
+from .options.hosts import HostSelection, Workspace
 from .report.demo import Stage, closing_view, stage_view
 from .report.provision import ended_document, run_view, summary_view
 from .report.screen import Screen
@@ -31,19 +32,19 @@ def show_main_job(screen: Screen, folder: Path) -> Exit:
     """
     status = up(folder, fresh=True, on_line=lambda line: screen.tell(Event("lab", "up", line)))
     screen.tell(Event("lab", "up", "done", is_end=True))
-    choice = Choice(inventory=str(status.inventory), host=(PAIR,), state=str(folder / "state"))
-    codes = [_stage(screen, choice, stage) for stage in STAGES]
+    workspace = Workspace(inventory=str(status.inventory), state=str(folder / "state"))
+    codes = [_stage(screen, workspace, stage) for stage in STAGES]
     screen.show(closing_view(status, folder))
     return gravest([code for code in codes if code is not Exit.WOULD_CHANGE])
 
 
-def _stage(screen: Screen, choice: Choice, stage: Stage) -> Exit:
+def _stage(screen: Screen, workspace: Workspace, stage: Stage) -> Exit:
     screen.show(stage_view(stage))
-    inventory = read_inventory(choice.inventory)
-    hosts = choose(inventory, choice)
+    inventory = read_inventory(workspace.inventory)
+    hosts = choose(inventory, HostSelection(host=(PAIR,)))
     served = deployments_for(inventory, hosts)
     order = Order(inventory, hosts, served, check=stage.check)
-    with tools_for(inventory, choice, screen.tell) as tools:
+    with tools_for(inventory, workspace, screen.tell) as tools:
         ended = provision(tools, order)
     screen.show(run_view(ended, diff=stage.check, brief=not stage.check))
     for one in ended:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from . import __version__
@@ -12,9 +11,11 @@ from .core.host import Host
 from .core.probed import Probed, by_verdict, document
 from .core.rules import Verdict
 from .edge.store import write_atomic
-from .flow.open import Choice, moment, opened, read_inventory
+from .flow.open import moment, opened, read_inventory
 from .flow.probe import Kept, changes, kept, last_kept, probe, replay
 from .flow.types import Tools
+from .options.hosts import HostSelection, Workspace
+from .options.looking import Look
 from .report.junit import junit
 from .report.page import page
 from .report.probe import age, probe_view
@@ -22,31 +23,15 @@ from .report.screen import Screen
 from .report.summary import summary_document, summary_view
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How the operator wants to look. Files are paths, "" for none; `every_s` 0 looks once."""
-
-    deployment: str = ""
-    deep: bool = False
-    strict: bool = False
-    facts: bool = True
-    junit: str = ""
-    html: str = ""
-    masked: bool = False
-    files: tuple[str, ...] = ()
-    since: str = ""
-    every_s: int = 0
-
-
-def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
+def look(screen: Screen, workspace: Workspace, hosts: HostSelection, wanted: Look) -> Exit:
     """Look as wanted and return the gravest exit code of the last look."""
-    if wanted.files:
-        inventory = read_inventory(choice.inventory)
-        replayed = tuple(replay(inventory, Path(file)) for file in wanted.files)
+    if wanted.from_:
+        inventory = read_inventory(workspace.inventory)
+        replayed = tuple(replay(inventory, Path(file)) for file in wanted.from_)
         for one in replayed:
             _emit(screen, one)
         return _tell(screen, replayed, wanted)
-    with opened(choice, screen.tell, deployment=wanted.deployment, deep=wanted.deep) as (
+    with opened(workspace, hosts, screen.tell, deployment=wanted.deployment, deep=wanted.deep) as (
         tools,
         order,
     ):
@@ -54,9 +39,9 @@ def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
         probed = probe(tools, order, probed_on=lambda one: _emit(screen, one))
         code = _tell(screen, probed, wanted)
         _tell_changes(screen, before, probed)
-        while wanted.every_s:
+        while wanted.watch:
             before |= _seen(probed)
-            time.sleep(wanted.every_s)
+            time.sleep(wanted.watch)
             probed = probe(tools, order)
             _tell_changes(screen, before, probed)
             code = code_of(probed, strict=wanted.strict)
@@ -64,11 +49,11 @@ def look(screen: Screen, choice: Choice, wanted: Look) -> Exit:
 
 
 def _before(wanted: Look, tools: Tools, hosts: tuple[Host, ...]) -> dict[str, Kept]:
-    if not wanted.since:
-        return last_kept(tools, hosts) if wanted.every_s else {}
+    if not wanted.changed_since:
+        return last_kept(tools, hosts) if wanted.watch else {}
     if len(hosts) != 1:
         raise UsageError("cannot compare one capture with many hosts", remedy="name one host")
-    return {hosts[0].name: kept(Path(wanted.since))}
+    return {hosts[0].name: kept(Path(wanted.changed_since))}
 
 
 def _seen(probed: tuple[Probed, ...]) -> dict[str, Kept]:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent / "bringup"
 CORE = {"core"}
 PURE = {
     "bench",
+    "options",
     "probes",
     "rules",
     "engines",
@@ -41,8 +42,8 @@ MAY: dict[str, set[str]] = {
     "lab": CORE | {"lab", "edge"},
     "report": CORE | PURE | {"report", "lab"},
     "flow": CORE | PURE | {"decide", "edge", "flow", "lab"},
-    "demo": CORE | {"flow", "report", "lab", "demo"},
-    "look": CORE | {"edge", "flow", "report"},
+    "demo": CORE | {"options", "flow", "report", "lab", "demo"},
+    "look": CORE | {"options", "edge", "flow", "report"},
     "verbs": CORE | PURE | {"decide", "demo", "edge", "look", "flow", "report", "lab", "verbs"},
     "doors": CORE | {"verbs", "doors", "report"},
     "__init__": set(),

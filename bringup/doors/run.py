@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..core.errors import Exit, Interrupted, ToolError
-from ..core.verb import Help, Option, Verb, options
+from ..core.verb import Help, Option, Verb, arguments, options
 from ..report.screen import Screen, screen_for
 from ..verbs.common import tell_cost
 
@@ -38,10 +38,10 @@ def perform(verb: Verb, values: Mapping[str, Any]) -> int:
     """Run a verb with parsed values and return its exit code; every ToolError becomes one."""
     _speak_anywhere(as_json=bool(values.get("json")))
     screen = screen_for(as_json=bool(values.get("json")))
-    names = [option.name for option in options(verb)]
+    given = {name: _frozen(value) for name, value in values.items()}
     try:
         with _stopped_alike():
-            return int(verb.act(screen, **{name: _frozen(values[name]) for name in names}))
+            return int(verb.act(screen, **arguments(verb, given)))
     except ToolError as error:
         return _failed(screen, error, debug=bool(values.get("debug")))
     except KeyboardInterrupt:

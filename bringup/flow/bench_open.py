@@ -20,6 +20,7 @@ from ..engines.engine import CommandLine
 from ..engines.topology import gpus_needed
 from ..engines.topology_facts import hardware_of, subject_of
 from ..engines.topology_load import Topology
+from ..options.measuring import Comparison, Pace
 from ..probes.gpu import Gpus
 from .bench_host import in_use
 from .bench_task import Task, accepted
@@ -29,19 +30,6 @@ from .serve import know
 from .types import Order, Tools
 
 ENGINE = "vllm"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the operator asked for, in words. Empty: the usual."""
-
-    host: str = ""
-    gpus: str = ""
-    traffic: tuple[str, ...] = ()
-    prompts: int = 0
-    accept: tuple[str, ...] = ()
-    bench_s: int = 3600
-    every_s: float = 2.0
 
 
 def traffic_of(words: Iterable[str], prompts: int = 0) -> tuple[Traffic, ...]:
@@ -63,7 +51,13 @@ def _traffic(word: str) -> Traffic:
 
 
 def prepare(
-    tools: Tools, inventory: Inventory, deployment: Deployment, asked: Asked
+    tools: Tools,
+    inventory: Inventory,
+    deployment: Deployment,
+    asked: Comparison,
+    *,
+    accept: tuple[str, ...],
+    pace: Pace,
 ) -> tuple[Task, Bench]:
     """Look at the host and return what to measure there, as a run without rows.
 
@@ -77,7 +71,7 @@ def prepare(
     if isinstance(facts, ToolError):
         raise facts
     ground = _ground(deployment, host, facts, asked.gpus)
-    task = Task(inventory, deployment, ground, asked.accept, asked.bench_s, asked.every_s)
+    task = Task(inventory, deployment, ground, accept, pace.within, pace.every)
     gpu, driver = _gpu_words(facts, ground)
     about = subject(deployment, gpu=gpu, gpus=len(ground.gpus), driver=driver)
     bench = Bench(

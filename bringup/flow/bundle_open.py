@@ -23,11 +23,13 @@ from ..edge.etcd import Etcd
 from ..edge.http import Opener, direct
 from ..edge.local import LocalRemote
 from ..edge.site import Site, site_of
+from ..options.bundle import DiscoveryPlace, FrontendSpot
+from ..options.hosts import HostSelection, Workspace
 from ..readiness.cards import Announced
 from .bundle import Source, read_here, read_there
 from .bundle_doctor import Frontend, examine, find_frontend, gather, look_there, read_log
 from .bundle_push import Target
-from .open import Choice, choose, read_inventory, tools_for
+from .open import choose, read_inventory, tools_for
 from .types import Tools
 
 HERE = Host("here", Login("localhost"))
@@ -55,16 +57,18 @@ def spot(word: str) -> Spot:
 
 
 @contextmanager
-def opened(choice: Choice, listen: Listen, *, needed: bool) -> Iterator[tuple[Inventory, Tools]]:
+def opened(
+    workspace: Workspace, listen: Listen, *, needed: bool
+) -> Iterator[tuple[Inventory, Tools]]:
     """Yield the inventory and its tools. Where no host is needed, no inventory is read."""
-    known = read_inventory(choice.inventory) if needed else Inventory("", {}, {}, {}, {})
-    with tools_for(known, choice, listen) as tools:
+    known = read_inventory(workspace.inventory) if needed else Inventory("", {}, {}, {}, {})
+    with tools_for(known, workspace, listen) as tools:
         yield known, tools
 
 
 def hosts_at(known: Inventory, pattern: str) -> tuple[Host, ...]:
     """Return the hosts that a pattern names."""
-    return choose(known, Choice(host=(pattern,)))
+    return choose(known, HostSelection(host=(pattern,)))
 
 
 def one_site(known: Inventory, tools: Tools, pattern: str) -> Site:
@@ -132,15 +136,15 @@ def way_to_services(tools: Tools, deployment: Deployment | None, host: str = "")
 
 
 def announcer(
-    etcd: tuple[str, ...], discovery: str, deployment: Deployment | None, opener: Opener = direct
+    said: DiscoveryPlace, deployment: Deployment | None, opener: Opener = direct
 ) -> Callable[[], Announced]:
     """Return what reads the model cards: from etcd, from a folder of file discovery.
 
     Raises UsageError when nobody said where cards are.
     """
-    endpoints = etcd or (deployment.services.etcd if deployment else ())
-    if discovery:
-        return partial(read_folder, Path(discovery))
+    endpoints = said.etcd or (deployment.services.etcd if deployment else ())
+    if said.discovery:
+        return partial(read_folder, Path(said.discovery))
     if endpoints:
         return partial(read_etcd, Etcd(tuple(endpoints), opener=opener))
     raise UsageError(
@@ -149,39 +153,34 @@ def announcer(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FrontendSpot:
-    """Where a frontend runs: on a host or here, as a process, in a container or in a pod."""
+def _inside(where: FrontendSpot, near: Site) -> Site:
+    """Return the inside of the frontend's container or pod, or the host itself."""
+    if where.pod:
+        return near.pod(where.pod, namespace=where.namespace, container=where.container)
+    if not where.container:
+        return near
+    return near.container(where.container, engine=tuple(where.engine.split()))
 
-    host: str = ""
-    container: str = ""
-    engine: tuple[str, ...] = ("docker",)
-    pod: str = ""
-    namespace: str = "default"
-    log_file: str = ""
 
-    def site(self, near: Site) -> Site:
-        """Return the inside of the frontend's container or pod, or the host itself."""
-        if self.pod:
-            return near.pod(self.pod, namespace=self.namespace, container=self.container)
-        return near.container(self.container, engine=self.engine) if self.container else near
+def _log(where: FrontendSpot, near: Site) -> str:
+    """Return the frontend's log. Raises ToolError where there is no way to it."""
+    words = _log_words(where)
+    if not words:
+        raise ToolError(
+            "cannot read the frontend's log: nobody said where it is",
+            remedy="add --log FILE, --container NAME or --pod deployment/NAME",
+        )
+    return read_log(near, words)
 
-    def log(self, near: Site) -> str:
-        """Return the frontend's log. Raises ToolError where there is no way to it."""
-        words = self._log_words()
-        if not words:
-            raise ToolError(
-                "cannot read the frontend's log: nobody said where it is",
-                remedy="add --log FILE, --container NAME or --pod deployment/NAME",
-            )
-        return read_log(near, words)
 
-    def _log_words(self) -> tuple[Word, ...]:
-        if self.log_file:
-            return file_log(self.log_file)
-        if self.pod:
-            return pod_log(self.pod, namespace=self.namespace, container=self.container)
-        return container_log(self.container, engine=self.engine) if self.container else ()
+def _log_words(where: FrontendSpot) -> tuple[Word, ...]:
+    if where.log:
+        return file_log(where.log)
+    if where.pod:
+        return pod_log(where.pod, namespace=where.namespace, container=where.container)
+    if not where.container:
+        return ()
+    return container_log(where.container, engine=tuple(where.engine.split()))
 
 
 def settled(said: Frontend, site: Site) -> Frontend:
@@ -231,13 +230,13 @@ def diagnose_frontend(
     opener: Opener = direct,
 ) -> tuple[Finding, ...]:
     """Gather all that can be seen of a frontend from where it runs, and return the diagnosis."""
-    inside = where.site(near)
+    inside = _inside(where, near)
     evidence = gather(
         model,
         settled(said, inside),
         announced=announced,
         look=look_there(inside),
-        log=lambda: where.log(near),
+        log=lambda: _log(where, near),
         opener=opener,
     )
     return examine(evidence)

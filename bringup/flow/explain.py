@@ -10,23 +10,24 @@ from ..core.facts import Facts
 from ..core.rules import Finding
 from ..decide import Design, design
 from ..engines.explain import Explanation, explain, explain_flag, explain_knob_on
+from ..options.hosts import HostSelection, Workspace
 from .gather import gather
-from .open import Choice, choose, deployments_for, read_inventory, tools_for
+from .open import choose, deployments_for, read_inventory, tools_for
 from .provision import needed, probes_of
 from .types import Order
 
 
 def explain_there(
-    choice: Choice, deployment: str, name: str, listen: Listen
+    workspace: Workspace, wanted: HostSelection, deployment: str, name: str, listen: Listen
 ) -> tuple[Explanation, ...]:
     """Return why a rule, knob or flag is as it is on the chosen hosts.
 
     Raises UsageError for a name that nobody knows or that does not stand there.
     """
-    inventory = read_inventory(choice.inventory)
-    hosts = choose(inventory, choice)
+    inventory = read_inventory(workspace.inventory)
+    hosts = choose(inventory, wanted)
     order = Order(inventory, hosts, deployments_for(inventory, hosts, deployment), check=True)
-    with tools_for(inventory, choice, listen) as tools:
+    with tools_for(inventory, workspace, listen) as tools:
         found = gather(tools, needed(order), probes_of(order))
     facts = {host: one for host, one in found.items() if isinstance(one, Facts)}
     told: list[Explanation] = []

@@ -6,19 +6,21 @@ from ..core.errors import UsageError
 from ..core.fixes import LEVELS, Choice
 from ..core.nearest import did_you_mean
 from ..decide import JOINT_RULES, RULES
+from ..options.fixing import Fixing
 from ..remedies.table import known_ids
 from ..rules import CHECKS
 
 
-def choice_of(fix: bool, only: tuple[str, ...], level: str, plan: str = "") -> Choice | None:
+def choice_of(said: Fixing, plan: str = "") -> Choice | None:
     """Return the choice, None where nothing is to be fixed; raises UsageError for a wrong word."""
-    ids = tuple(id_.strip() for word in only for id_ in word.split(",") if id_.strip())
+    ids = tuple(id_.strip() for word in said.fix_only for id_ in word.split(",") if id_.strip())
+    level = said.fix_level
     if level not in LEVELS:
         raise UsageError(
             f"cannot fix at level {level!r}{did_you_mean(level, LEVELS)}",
             remedy=f"levels are {', '.join(LEVELS)}",
         )
-    if not fix and not ids:
+    if not said.fix and not ids:
         return None
     if plan:
         raise UsageError(

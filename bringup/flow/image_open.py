@@ -19,22 +19,14 @@ from ..edge.image_file import ImageFolder, read_image, read_images
 from ..edge.image_store import ImageStore
 from ..edge.local import LocalRemote
 from ..edge.pip import Index
+from ..options.hosts import HostSelection, Workspace
+from ..options.images import Building, ImagePlace, Packages
 from .image import Order
 from .image_flags import rendered_flags, strange_flags
-from .open import Choice, choose, moment, operator, read_inventory, tools_for
+from .open import choose, moment, operator, read_inventory, tools_for
 from .pull import Login as RegistryLogin
 
 HERE = "controller"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where images lie and which engine builds: the operator's options, all with defaults."""
-
-    images: str = "images"
-    state: str = ""
-    engine: str = "docker"
-    on: str = ""  # host that builds; "" is this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +74,18 @@ def state_of(state: str) -> Path:
 
 
 @contextmanager
-def opened(place: Place, choice: Choice, listen: Listen, *, hosts: bool) -> Iterator[Opened]:
-    """Yield engines and stores; lines to hosts are opened only where hosts are needed."""
-    store = ImageStore(state_of(place.state))
+def opened(
+    place: ImagePlace, workspace: Workspace, listen: Listen, *, hosts: HostSelection | None = None
+) -> Iterator[Opened]:
+    """Yield engines and stores; lines to hosts are opened only where some are meant."""
+    store = ImageStore(state_of(workspace.state))
     words = tuple(shlex.split(place.engine))
-    if not hosts and not place.on:
+    if hosts is None and not place.on:
         yield Opened(None, (), None, engine_here(place.engine), store, words)
         return
-    inventory = read_inventory(choice.inventory)
-    chosen = choose(inventory, choice) if hosts else ()
-    with tools_for(inventory, choice, listen) as tools:
+    inventory = read_inventory(workspace.inventory)
+    chosen = choose(inventory, hosts) if hosts is not None else ()
+    with tools_for(inventory, workspace, listen) as tools:
         builder = engine_here(place.engine)
         if place.on:
             builder = Engine(tools.fleet.remote(place.on), ("docker",), place.on)
@@ -99,30 +93,21 @@ def opened(place: Place, choice: Choice, listen: Listen, *, hosts: bool) -> Iter
 
 
 def order_for(
-    yard: Opened,
-    image: ImageFolder,
-    *,
-    inventory: str,
-    index: Index,
-    builder: str = "",
-    fetch_wheels: bool = False,
-    network: str = "",
-    force: bool = False,
-    listen: Listen,
+    yard: Opened, image: ImageFolder, how: Building, *, inventory: str, listen: Listen
 ) -> Order:
     """Return the order for a build; the deployments of the image say which flags it must know."""
     known = yard.inventory or inventory_if_any(inventory)
     name = image.recipe.name
     return Order(
         engine=yard.builder,
-        index=index,
+        index=index_of(how.packages),
         store=yard.store,
         moment=moment,
         operator=operator(),
-        builder=builder_named(builder),
-        fetch_wheels=fetch_wheels,
-        network=network,
-        force=force,
+        builder=builder_named(how.builder),
+        fetch_wheels=how.fetch_wheels,
+        network=how.network,
+        force=how.force,
         flags=strange_flags(known, name) if known else {},
         rendered_flags=rendered_flags(known, name) if known else (),
         listen=listen,
@@ -145,8 +130,9 @@ def builder_named(name: str) -> Builder | None:
         raise UsageError(f"cannot build by {name!r}", remedy=f"one of: {known}") from None
 
 
-def index_for(wheels: str, url: str) -> Index:
-    return Index(wheels=Path(wheels).resolve() if wheels else None, url=url)
+def index_of(packages: Packages) -> Index:
+    folder = Path(packages.wheels).resolve() if packages.wheels else None
+    return Index(wheels=folder, url=packages.index)
 
 
 def registry_login(variable: str, environment: Mapping[str, str]) -> RegistryLogin | None:

@@ -6,18 +6,19 @@ from pathlib import Path
 
 from ..core.errors import ToolError, UsageError
 from ..core.event import Listen
+from ..options.hosts import HostSelection, Workspace
 from ..probes.golden import kind_text
 from .gather import gather
-from .open import Choice, keep_new, opened
+from .open import keep_new, opened
 from .provision import probes_of
 
 
-def learn(choice: Choice, name: str, into: str, listen: Listen) -> str:
+def learn(workspace: Workspace, wanted: HostSelection, name: str, into: str, listen: Listen) -> str:
     """Return the kind file of the one chosen host, and keep it where a path was given.
 
     Raises UsageError where several hosts were named, or the host is no example.
     """
-    with opened(choice, listen) as (tools, order):
+    with opened(workspace, wanted, listen) as (tools, order):
         if len(order.hosts) != 1:
             raise UsageError("cannot learn from several hosts at once", remedy="name one host")
         (host,) = order.hosts

@@ -10,7 +10,7 @@ import socket
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,21 +20,8 @@ from ..core.event import Event, Listen
 from ..core.host import Deployment, Host, Inventory
 from ..core.remote import Traffic
 from ..edge.store import Store
+from ..options.hosts import HostSelection, Workspace
 from .types import Order, Tools
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which hosts a verb is about, and how to reach them, as the operator said it."""
-
-    inventory: str = ""
-    host: tuple[str, ...] = ()
-    group: tuple[str, ...] = ()
-    limit: str = ""
-    exclude: tuple[str, ...] = ()
-    known_hosts: str = ""
-    accept_new: bool = False
-    state: str = ""
 
 
 def operator() -> str:
@@ -81,16 +68,16 @@ def _templates() -> Path:
     return own if own.is_dir() else Path(__file__).parents[2] / "templates"
 
 
-def choose(inventory: Inventory, choice: Choice) -> tuple[Host, ...]:
+def choose(inventory: Inventory, wanted: HostSelection) -> tuple[Host, ...]:
     """Return the chosen hosts; raises UsageError where none was named or a name is unknown."""
     from ..edge.inventory import select
 
     return select(
         inventory,
-        hosts=choice.host,
-        group=choice.group,
-        limit=choice.limit,
-        exclude=choice.exclude,
+        hosts=wanted.host,
+        group=wanted.group,
+        limit=wanted.limit,
+        exclude=wanted.exclude,
     )
 
 
@@ -121,25 +108,25 @@ def deployments_for(
     return found
 
 
-def state_folder(choice: Choice) -> Path:
+def state_folder(workspace: Workspace) -> Path:
     """Return where facts and receipts are kept."""
-    return Path(choice.state or os.environ.get("BRINGUP_STATE", ".bringup"))
+    return Path(workspace.state or os.environ.get("BRINGUP_STATE", ".bringup"))
 
 
 @contextmanager
-def tools_for(inventory: Inventory, choice: Choice, listen: Listen) -> Iterator[Tools]:
+def tools_for(inventory: Inventory, workspace: Workspace, listen: Listen) -> Iterator[Tools]:
     """Yield the tools for an inventory; every connection is closed at the end."""
     from ..edge.render import Renderer
     from ..edge.ssh import SshFleet, SshOptions
 
-    known = Path(choice.known_hosts).expanduser() if choice.known_hosts else None
-    options = SshOptions(known_hosts=known, accept_new=choice.accept_new)
+    known = Path(workspace.known_hosts).expanduser() if workspace.known_hosts else None
+    options = SshOptions(known_hosts=known, accept_new=workspace.accept_new)
     who = operator()
     with SshFleet(inventory.hosts, options) as fleet:
         yield Tools(
             fleet=fleet,
             renderer=Renderer(_templates()),
-            store=Store(state_folder(choice)),
+            store=Store(state_folder(workspace)),
             moment=moment,
             nonce=lambda: secrets.token_hex(6),
             operator=who,
@@ -156,8 +143,8 @@ def spent() -> dict[str, Traffic]:
 
 
 @contextmanager
-def _place(choice: Choice, listen: Listen) -> Iterator[Choice]:
-    folder = state_folder(choice)
+def _writable(workspace: Workspace, listen: Listen) -> Iterator[Workspace]:
+    folder = state_folder(workspace)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -165,24 +152,29 @@ def _place(choice: Choice, listen: Listen) -> Iterator[Choice]:
     except OSError as error:
         listen(Event("", "state", f"nothing is kept: cannot write {folder}: {error.strerror}"))
         with tempfile.TemporaryDirectory(prefix="bringup-") as own:
-            yield replace(choice, state=own)
+            yield replace(workspace, state=own)
         return
-    yield choice
+    yield workspace
 
 
 @contextmanager
 def opened(
-    choice: Choice, listen: Listen, *, deployment: str = "", deep: bool = False
+    workspace: Workspace,
+    wanted: HostSelection,
+    listen: Listen,
+    *,
+    deployment: str = "",
+    deep: bool = False,
 ) -> Iterator[tuple[Tools, Order]]:
     """Yield the tools and an order that only looks, for the chosen hosts.
 
     A host in several deployments of which none was named is looked at by itself. Where the state
     folder cannot be written, what was seen is kept for this run alone.
     """
-    inventory = read_inventory(choice.inventory)
-    hosts = choose(inventory, choice)
+    inventory = read_inventory(workspace.inventory)
+    hosts = choose(inventory, wanted)
     served = deployments_for(inventory, hosts, deployment, strict=False)
-    with _place(choice, listen) as state, tools_for(inventory, state, listen) as tools:
+    with _writable(workspace, listen) as kept, tools_for(inventory, kept, listen) as tools:
         yield tools, Order(inventory, hosts, served, check=True, deep=deep)
 
 

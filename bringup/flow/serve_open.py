@@ -10,7 +10,8 @@ from ..core.event import Listen
 from ..core.host import Inventory
 from ..core.remote import Traffic
 from ..edge.local import LocalRemote
-from .open import Choice, tools_for
+from ..options.hosts import Workspace
+from .open import tools_for
 from .types import Tools
 
 
@@ -32,8 +33,8 @@ class LocalFleet:
 
 @contextmanager
 def serving_tools(
-    inventory: Inventory, choice: Choice, listen: Listen, *, local: bool = False
+    inventory: Inventory, workspace: Workspace, listen: Listen, *, local: bool = False
 ) -> Iterator[Tools]:
     """Yield the tools for an inventory; with `local` no SSH is used."""
-    with tools_for(inventory, choice, listen) as tools:
+    with tools_for(inventory, workspace, listen) as tools:
         yield replace(tools, fleet=LocalFleet(inventory)) if local else tools

@@ -19,6 +19,7 @@ from ..core.script import Answer
 from ..core.steps import Step
 from ..edge.pool import each
 from ..edge.site import site_of
+from ..options.slurm import Taking
 from ..probes import slurm as probe
 from ..probes.slurm import Slurm
 from ..probes.slurm_queue import NAME, QueuedJob, parse_queue, queue_ask
@@ -27,20 +28,6 @@ from .apply import apply, observe
 from .types import Tools
 
 POLL_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Taking:
-    """How hosts are to be taken. `wait_s` bounds the wait for jobs; `keep` holds on beyond it."""
-
-    drain: bool = False
-    days: int = 30
-    reason: str = ""
-    user: str = "root"
-    wait_s: float = 3600
-    keep: bool = False
-    check: bool = False
-    poll_s: float = POLL_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +61,8 @@ class _Run:
 
     tools: Tools
     wish: Taking
+    check: bool
+    poll_s: float
     stop: threading.Event = field(default_factory=threading.Event)
     taken: dict[str, tuple[Host, str]] = field(default_factory=dict)
 
@@ -85,7 +74,7 @@ class _Run:
         plan = _planned(self.tools, host, self._steps(node.node))
         _refuse_others(host, plan)
         jobs = queue(host, self.tools, node.node)
-        if self.wish.check:
+        if self.check:
             return Held(host.name, node.node, plan, jobs, is_check=True)
         if plan.changes:
             self.taken[host.name] = host, node.node
@@ -113,7 +102,7 @@ class _Run:
             said = trouble or f"{len(jobs)} left: {', '.join(map(str, jobs[:3]))}"
             share = max(0.0, 1 - len(jobs) / first)
             self.tools.listen(Event(host.name, "wait", said, share))
-            if self.stop.wait(min(self.wish.poll_s, max(0.1, self.wish.wait_s - waited))):
+            if self.stop.wait(min(self.poll_s, max(0.1, self.wish.wait_s - waited))):
                 raise Interrupted("cannot finish: the run was stopped", host=host.name)
             try:
                 jobs, trouble = queue(host, self.tools, held.node), ""
@@ -156,9 +145,16 @@ def _running(jobs: tuple[QueuedJob, ...]) -> str:
     return "1 job still runs" if len(jobs) == 1 else f"{len(jobs)} jobs still run"
 
 
-def take(tools: Tools, hosts: Iterable[Host], wish: Taking) -> tuple[Held, ...]:
+def take(
+    tools: Tools,
+    hosts: Iterable[Host],
+    wish: Taking,
+    *,
+    check: bool = False,
+    poll_s: float = POLL_S,
+) -> tuple[Held, ...]:
     """Take hosts from Slurm, side by side. A stop (Ctrl-C) gives back what this run took."""
-    run = _Run(tools, wish)
+    run = _Run(tools, wish, check, poll_s)
     try:
         return _each(tools, tuple(hosts), run.take, run.stop)
     except BaseException:

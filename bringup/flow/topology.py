@@ -14,27 +14,32 @@ from ..engines.topology import Advice, Subject, Witness, advise
 from ..engines.topology_facts import hardware_of, subject_of
 from ..engines.topology_load import Workload
 from ..engines.topology_measured import Trial, Trials, nearest
+from ..options.hosts import Workspace
 from ..probes.gpu import Gpu, Gpus
 from .bench_keep import all_kept
 from .gather import gather
-from .open import Choice, read_inventory, tools_for
+from .open import read_inventory, tools_for
 from .provision import needed, probes_of
 from .types import Order
 
 
 def advise_on(
-    choice: Choice, deployment: str, workload: Workload, witness: Witness | None, listen: Listen
+    workspace: Workspace,
+    deployment: str,
+    workload: Workload,
+    witness: Witness | None,
+    listen: Listen,
 ) -> tuple[Advice, Subject]:
     """Return the advice for a deployment's hosts as they are found now.
 
     Raises UsageError for an unknown deployment, or the error of a host that cannot be looked at.
     """
-    inventory = read_inventory(choice.inventory)
+    inventory = read_inventory(workspace.inventory)
     chosen = inventory.deployment(deployment)
     names = dict.fromkeys(host for role in chosen.roles for host in role.hosts)
     hosts = tuple(inventory.hosts[name] for name in names)
     order = Order(inventory, hosts, dict.fromkeys(names, chosen), check=True)
-    with tools_for(inventory, choice, listen) as tools:
+    with tools_for(inventory, workspace, listen) as tools:
         found = gather(tools, needed(order), probes_of(order))
     facts: list[Facts] = []
     for name in names:

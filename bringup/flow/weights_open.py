@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +10,7 @@ from ..core.errors import UsageError
 from ..core.host import Inventory
 from ..edge.actions import ScriptedRemote
 from ..edge.local import LocalRemote
+from ..options.weights import Copying, ModelCopy
 from .bundle_open import HERE, deployment_of, hosts_at, spot
 from .types import Tools
 from .weights import Place, Wish
@@ -65,56 +65,35 @@ def targets_of(
     return places((f"{name}:{path}" for name in chosen), known, tools)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the operator said, word by word: see `verbs.weights`."""
-
-    source: str = ""
-    mounted: str = ""
-    to: tuple[str, ...] = ()
-    deployment: str = ""
-    hosts: tuple[str, ...] = ()
-    hashes: bool = False
-    sums: str = ""
-    limit_mb_s: float = 0.0
-    streams: int = 4
-    at_once: int = 16
-    way: str = "direct"
-    port: int = 0
-    draft: bool = False
-    every: bool = False
-    replace: bool = False
-
-
-def wish_of(asked: Asked, known: Inventory, tools: Tools) -> Wish:
+def wish_of(what: ModelCopy, how: Copying, known: Inventory, tools: Tools) -> Wish:
     """Return what is wanted, in terms of hosts. Raises UsageError for words that make no sense."""
-    _refuse(asked)
-    name, draft = asked.deployment, asked.draft
-    targets = targets_of(asked.to, name, asked.hosts, known, tools, draft=draft)
-    peers = targets_of((), name, (), known, tools, draft=draft) if name and not asked.to else ()
-    source = _source(asked.source, known, tools)
+    _refuse(what, how)
+    name, draft = what.deployment, what.draft
+    targets = targets_of(what.to, name, what.host, known, tools, draft=draft)
+    peers = targets_of((), name, (), known, tools, draft=draft) if name and not what.to else ()
+    source = _source(what.from_, known, tools)
     return Wish(
         targets, source, () if source else peers, source is not None and source.host is HERE,
-        asked.mounted.rstrip("/"), asked.every, asked.replace, asked.hashes or bool(asked.sums),
-        read_sums(asked.sums) if asked.sums else {},
-        Terms(asked.streams, round(asked.limit_mb_s * 1e6), asked.port, asked.way == "through"),
-        asked.at_once,
+        what.mounted.rstrip("/"), how.every, how.replace, how.hashes or bool(how.sums),
+        read_sums(how.sums) if how.sums else {},
+        Terms(how.streams, round(how.limit_mb_s * 1e6), how.port, how.way == "through"),
+        how.at_once,
     )  # fmt: skip
 
 
-def _refuse(asked: Asked) -> None:
-    if asked.way not in ("direct", "through"):
-        raise UsageError(f"cannot copy by way {asked.way!r}", remedy="ways are direct, through")
-    if asked.source and asked.mounted:
+def _refuse(what: ModelCopy, how: Copying) -> None:
+    if how.way not in ("direct", "through"):
+        raise UsageError(f"cannot copy by way {how.way!r}", remedy="ways are direct, through")
+    if what.from_ and what.mounted:
         raise UsageError("cannot copy from two places", remedy="say --from or --mounted")
-    if asked.mounted and not asked.mounted.startswith("/"):
+    if what.mounted and not what.mounted.startswith("/"):
         raise UsageError(
-            f"cannot use --mounted {asked.mounted!r}: the path on the hosts has to be absolute",
+            f"cannot use --mounted {what.mounted!r}: the path on the hosts has to be absolute",
             remedy="write it as --mounted /mnt/nas/models/NAME",
         )
     for name, value, least, most in (
-        ("--streams", asked.streams, 1, 8), ("--at-once", asked.at_once, 1, 64),
-        ("--limit-mb-s", asked.limit_mb_s, 0, 1e6), ("--port", asked.port, 0, 65535),
+        ("--streams", how.streams, 1, 8), ("--at-once", how.at_once, 1, 64),
+        ("--limit-mb-s", how.limit_mb_s, 0, 1e6), ("--port", how.port, 0, 65535),
     ):  # fmt: skip
         if not least <= value <= most:
             raise UsageError(f"cannot take {name} {value:g}: it goes from {least:g} to {most:g}")

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit
 from ..core.verb import Help, Verb
+from ..options.hosts import Workspace
+from ..options.measuring import Comparison, Pace
+from ..options.serving import Accept, DeploymentWord, Local
 from ..report.screen import Screen
-from .common import AcceptNew, Folder, KnownHosts, State
-from .serve import Accept, DeploymentWord, Local
+
+if TYPE_CHECKING:
+    from ..bench.table import Bench
+    from ..flow.bench_open import Planned
 
 
 def bench_topologies(
     screen: Screen,
     *,
     deployment: DeploymentWord = "",
-    host: Annotated[str, Help("the host to measure on, where the deployment has several")] = "",
-    gpus: Annotated[str, Help("GPUs to use, as 0,1; else the deployment's, else all")] = "",
-    topology: Annotated[
-        tuple[str, ...], Help("dp, tp or 1p1d; repeatable; left out: all three")
-    ] = (),
-    traffic: Annotated[
-        tuple[str, ...],
-        Help("decode-heavy (512 in, 2048 out), prefill-heavy (7500 in, 200 out), or 4000x500"),
-    ] = (),
-    prompts: Annotated[int, Help("requests of each traffic; 0 keeps its own, 128")] = 0,
+    wanted: Comparison,
     check: Annotated[bool, Help("show what would be started and measured; do nothing")] = False,
     fresh: Annotated[bool, Help("measure all anew, whatever an earlier run has kept")] = False,
     accept: Accept = (),
-    within: Annotated[int, Help("most seconds for one traffic")] = 3600,
-    every: Annotated[float, Help("seconds between two looks at a start")] = 2.0,
+    pace: Pace,
     local: Local = False,
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Start copies, tensor parallel and a pair in turn on one host, and measure each.
 
@@ -47,36 +39,45 @@ def bench_topologies(
     """
     from ..bench.clock import took
     from ..bench.derive import SHORT, named
-    from ..bench.table import code_of, document
+    from ..bench.table import code_of
     from ..flow.bench import Run
     from ..flow.bench_keep import alone, keep_page, kept
-    from ..flow.bench_open import Asked, gone_on, plan, prepare
-    from ..flow.open import Choice, read_inventory
+    from ..flow.bench_open import gone_on, plan, prepare
+    from ..flow.open import read_inventory
     from ..flow.serve_open import serving_tools
     from ..flow.targets import find_deployment
-    from ..report.bench import bench_view, plan_document, plan_view
     from ..report.bench_page import page
 
-    wanted = tuple(one for one in SHORT if one in set(map(named, topology))) or tuple(SHORT)
-    asked = Asked(host, gpus, traffic, prompts, accept, within, every)
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new, state=state)
-    known = read_inventory(inventory)
+    topologies = tuple(one for one in SHORT if one in set(map(named, wanted.topology)))
+    known = read_inventory(workspace.inventory)
     chosen = find_deployment(known, deployment)
-    with serving_tools(known, choice, screen.tell, local=local) as tools:
-        task, blank = prepare(tools, known, chosen, asked)
+    with serving_tools(known, workspace, screen.tell, local=local) as tools:
+        task, blank = prepare(tools, known, chosen, wanted, accept=accept, pace=pace)
         before = kept(tools, chosen.name)
-        bench = gone_on(blank, () if fresh else before, wanted)
+        bench = gone_on(blank, () if fresh else before, topologies or tuple(SHORT))
         if check:
-            planned = plan(tools, task, bench)
-            screen.show(plan_view(bench, planned))
-            screen.emit(plan_document(bench, planned))
-            return Exit.WOULD_CHANGE if any(p.starts for p in planned) else Exit.BLOCKED
+            return _tell_plan(screen, bench, plan(tools, task, bench))
         with alone(tools, chosen.name):
             bench = Run(tools, task, bench, took(before)).go()
             file = keep_page(tools, bench, page(bench))
-    screen.show(bench_view(bench, str(file)))
-    screen.emit({**document(bench), "page": str(file)})
+    _tell(screen, bench, str(file))
     return code_of(bench)
+
+
+def _tell_plan(screen: Screen, bench: Bench, planned: tuple[Planned, ...]) -> Exit:
+    from ..report.bench import plan_document, plan_view
+
+    screen.show(plan_view(bench, planned))
+    screen.emit(plan_document(bench, planned))
+    return Exit.WOULD_CHANGE if any(one.starts for one in planned) else Exit.BLOCKED
+
+
+def _tell(screen: Screen, bench: Bench, file: str) -> None:
+    from ..bench.table import document
+    from ..report.bench import bench_view
+
+    screen.show(bench_view(bench, file))
+    screen.emit({**document(bench), "page": file})
 
 
 VERBS = (Verb("bench.topologies", bench_topologies),)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError, gravest
 from ..core.verb import Help, Verb
+from ..options.bundle import DiscoveryPlace, FrontendSpot
+from ..options.hosts import BareWorkspace
 from ..report.screen import Screen
-from .common import AcceptNew, Folder, KnownHosts
 
 if TYPE_CHECKING:
     from ..bundle.kubernetes import Volume
@@ -17,9 +19,17 @@ if TYPE_CHECKING:
 
 Bundle = Annotated[str, Help("the bundle, a .tgz")]
 Dynamo = Annotated[str, Help("version of the Dynamo that will read it, as 1.3.0.post1")]
-Etcd = Annotated[tuple[str, ...], Help("etcd endpoint, as the workers have it; repeatable")]
-Discovery = Annotated[str, Help("folder of file discovery (DYN_FILE_KV), instead of etcd")]
 DeploymentWord = Annotated[str, Help("deployment of the inventory that says model and services")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidVolume:
+    """Where a pod gets the bundle from: one of a claim, a folder of each node, an image."""
+
+    claim: Annotated[str, Help("the unpacked bundle is on this PersistentVolumeClaim")] = ""
+    sub_path: Annotated[str, Help("folder of the bundle on the claim")] = ""
+    node_folder: Annotated[str, Help("the unpacked bundle is in this folder of each node")] = ""
+    init_image: Annotated[str, Help("unpack from ConfigMaps by this image at start")] = ""
 
 
 def bundle_make(
@@ -31,9 +41,7 @@ def bundle_make(
     processor: Annotated[str, Help("the frontend's --dyn-chat-processor")] = "dynamo",
     revision: Annotated[str, Help("the model's revision, where the folder does not tell")] = "",
     accept: Annotated[tuple[str, ...], Help("make it in spite of this finding; repeatable")] = (),
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Make a bundle of all files in a model folder that are no weights.
 
@@ -43,12 +51,10 @@ def bundle_make(
     from ..bundle.releases import refuse_no_version
     from ..flow.bundle import make
     from ..flow.bundle_open import opened, read_source, spot
-    from ..flow.open import Choice
     from ..report.bundle import made_document, made_view
 
     refuse_no_version(dynamo)
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
-    with opened(choice, screen.tell, needed=bool(spot(source).hosts)) as (known, tools):
+    with opened(workspace, screen.tell, needed=bool(spot(source).hosts)) as (known, tools):
         found = read_source(source, known, tools)
     report = make(
         found, Path(out), dynamo=dynamo, processor=processor, revision=revision, accept=accept
@@ -64,13 +70,10 @@ def bundle_check(
     *,
     folder: Annotated[tuple[str, ...], Help("compare with PATH here, or HOST:PATH")] = (),
     deployment: DeploymentWord = "",
-    etcd: Etcd = (),
-    discovery: Discovery = "",
+    discovery: DiscoveryPlace,
     name: Annotated[str, Help("served model name, where cards of several are there")] = "",
     load: Annotated[bool, Help("load the tokenizer and send a sample there and back")] = False,
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Compare a bundle with folders and with what workers announce, before anything restarts."""
     from ..flow.bundle import check_cards, check_folder
@@ -82,20 +85,18 @@ def bundle_check(
         spot,
         way_to_services,
     )
-    from ..flow.open import Choice
     from ..report.bundle import check_document, check_view
 
     whole = _opened(bundle, load=load, screen=screen)
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
     needed = bool(deployment) or any(spot(word).hosts for word in folder)
-    with opened(choice, screen.tell, needed=needed) as (known, tools):
+    with opened(workspace, screen.tell, needed=needed) as (known, tools):
         sites = [(one_site(known, tools, spot(word).hosts), spot(word).path) for word in folder]
         reports = [check_folder(whole, site, path) for site, path in sites]
-        if deployment or etcd or discovery:
+        if deployment or discovery.is_said:
             served = deployment_of(known, deployment)
             model = name or (served.model.served_name if served else "")
             way = way_to_services(tools, served)
-            cards = announcer(etcd, discovery, served, way)().cards
+            cards = announcer(discovery, served, way)().cards
             reports.append(check_cards(whole, cards, name=model))
     for report in reports:
         screen.show(check_view(report))
@@ -111,9 +112,7 @@ def bundle_push(
     check: Annotated[bool, Help("show what would change; write nothing")] = False,
     replace: Annotated[bool, Help("take the place of files that no bundle put there")] = False,
     dynamo: Dynamo = "",
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Place a bundle in folders: frontends' hosts, or one that mounts a shared folder.
 
@@ -125,13 +124,11 @@ def bundle_push(
     from ..bundle.symptoms import restarting
     from ..flow.bundle_open import opened, spot, targets
     from ..flow.bundle_push import push
-    from ..flow.open import Choice
     from ..report.bundle import push_document, push_view
 
     whole = _opened(bundle, load=False, screen=screen)
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
     needed = any(spot(word).hosts for word in to)
-    with opened(choice, screen.tell, needed=needed) as (known, tools):
+    with opened(workspace, screen.tell, needed=needed) as (known, tools):
         rows = push(
             whole, targets(to, known, tools), check=check, replace=replace, listen=screen.tell
         )
@@ -152,10 +149,7 @@ def bundle_kubernetes(
     container: Annotated[str, Help("container in it that runs dynamo.frontend")],
     model_path: Annotated[str, Help("the workers' model path, to mount at")],
     namespace: Annotated[str, Help("namespace of the Deployment")] = "default",
-    claim: Annotated[str, Help("the unpacked bundle is on this PersistentVolumeClaim")] = "",
-    sub_path: Annotated[str, Help("folder of the bundle on the claim")] = "",
-    node_folder: Annotated[str, Help("the unpacked bundle is in this folder of each node")] = "",
-    init_image: Annotated[str, Help("unpack from ConfigMaps by this image at start")] = "",
+    volume: SaidVolume,
     out: Annotated[str, Help("folder for the written files")] = "kubernetes",
     apply: Annotated[bool, Help("apply them now with your own kubectl")] = False,
 ) -> Exit:
@@ -167,7 +161,7 @@ def bundle_kubernetes(
     written = write_patch(
         _opened(bundle, load=False, screen=screen),
         FrontendDeployment(frontend, container, namespace),
-        _volume(claim, sub_path, node_folder, init_image),
+        _volume(volume),
         model_path=model_path,
         folder=Path(out),
     )
@@ -184,18 +178,10 @@ def bundle_doctor(
     deployment: DeploymentWord = "",
     name: Annotated[str, Help("served model name (default: the deployment's)")] = "",
     frontend: Annotated[str, Help("the frontend's URL (default: the deployment's)")] = "",
-    host: Annotated[str, Help("host that the frontend runs on (default: this machine)")] = "",
-    container: Annotated[str, Help("the frontend's container, on that host or in the pod")] = "",
-    engine: Annotated[str, Help("what runs the container, as 'sudo -n docker'")] = "docker",
-    pod: Annotated[str, Help("the frontend's pod, as deployment/NAME; needs kubectl")] = "",
-    namespace: Annotated[str, Help("the pod's namespace")] = "default",
-    log: Annotated[str, Help("the frontend's log file")] = "",
+    spot: FrontendSpot,
     dynamo: Dynamo = "",
-    etcd: Etcd = (),
-    discovery: Discovery = "",
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    discovery: DiscoveryPlace,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Tell why a frontend does not list a model, what mends it, and who has to be restarted.
 
@@ -206,7 +192,6 @@ def bundle_doctor(
     from ..bundle.doctor import causes, is_sound
     from ..flow.bundle_doctor import Frontend
     from ..flow.bundle_open import (
-        FrontendSpot,
         announcer,
         deployment_of,
         diagnose_frontend,
@@ -215,19 +200,16 @@ def bundle_doctor(
         said_of,
         way_to_services,
     )
-    from ..flow.open import Choice
     from ..report.bundle import diagnosis_document, diagnosis_view
 
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
-    with opened(choice, screen.tell, needed=bool(deployment or host)) as (known, tools):
+    with opened(workspace, screen.tell, needed=bool(deployment or spot.host)) as (known, tools):
         served = deployment_of(known, deployment)
         model, url = said_of(served, name, frontend)
-        where = FrontendSpot(host, container, tuple(engine.split()), pod, namespace, log)
-        near = one_site(known, tools, host)
-        way = way_to_services(tools, served, near.name if host else "")
+        near = one_site(known, tools, spot.host)
+        way = way_to_services(tools, served, near.name if spot.host else "")
         findings = diagnose_frontend(
-            model, Frontend(url, dynamo), where, near,
-            announcer(etcd, discovery, served, way), opener=way,
+            model, Frontend(url, dynamo), spot, near,
+            announcer(discovery, served, way), opener=way,
         )  # fmt: skip
     screen.show(diagnosis_view(model, findings))
     screen.emit(diagnosis_document(model, findings))
@@ -252,20 +234,20 @@ def _opened(bundle: str, *, load: bool, screen: Screen) -> Opened:
     return whole
 
 
-def _volume(claim: str, sub_path: str, node_folder: str, init_image: str) -> Volume:
+def _volume(said: SaidVolume) -> Volume:
     """Return where a pod gets the files from; raises UsageError unless one way was said."""
     from ..bundle.kubernetes import Claim, HostFolder, InitContainer
 
-    said = [word for word in (claim, node_folder, init_image) if word]
-    if len(said) != 1:
+    words = (said.claim, said.node_folder, said.init_image)
+    if len([word for word in words if word]) != 1:
         raise UsageError(
             "cannot write a patch: say one of --claim, --node-folder, --init-image",
             remedy="--claim NAME for a PVC, --node-folder PATH for a NAS on every node, "
             "--init-image IMAGE to keep it in the cluster",
         )
-    if claim:
-        return Claim(claim, sub_path)
-    return HostFolder(node_folder) if node_folder else InitContainer(init_image)
+    if said.claim:
+        return Claim(said.claim, said.sub_path)
+    return HostFolder(said.node_folder) if said.node_folder else InitContainer(said.init_image)
 
 
 def _code(row: Placed) -> Exit:

@@ -1,32 +1,16 @@
-"""Options that many verbs share, and how they become an inventory, hosts and a fleet."""
+"""What several verbs do alike: tell what a run has cost, read knobs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
-from ..core.verb import Help
 
 if TYPE_CHECKING:
     from ..core.host import Scalar
     from ..core.knobs import Knob
     from ..report.screen import Screen
-
-Folder = Annotated[
-    str, Help("folder with hosts.yml, deployments/ and kinds/", env="BRINGUP_INVENTORY")
-]
-Hosts = Annotated[tuple[str, ...], Help("host name or pattern, as b300-[04,07]; repeatable")]
-Groups = Annotated[tuple[str, ...], Help("group of the inventory; repeatable")]
-Limit = Annotated[str, Help("keep only hosts that match this pattern")]
-Exclude = Annotated[tuple[str, ...], Help("leave out hosts that match this pattern; repeatable")]
-DeploymentName = Annotated[str, Help("deployment that the hosts serve, where they are in several")]
-AcceptNew = Annotated[bool, Help("trust and record host keys that are not known yet")]
-KnownHosts = Annotated[str, Help("known_hosts file (default: ~/.ssh/known_hosts)")]
-State = Annotated[
-    str, Help("folder for facts and receipts (default: .bringup)", env="BRINGUP_STATE")
-]
-Set = Annotated[tuple[str, ...], Help("set a knob by your own word: KNOB=VALUE; repeatable")]
 
 
 def tell_cost(screen: Screen) -> None:

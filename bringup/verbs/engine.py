@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from ..core.errors import Exit, UsageError
 from ..core.verb import Help, Verb
+from ..options.hosts import Hosts, HostSelection, Workspace
 from ..report.screen import Screen
-from .common import AcceptNew, Folder, Hosts, KnownHosts, State
 
 Package = Annotated[str, Help("sglang, vllm, dynamo.sglang, dynamo.vllm, dynamo.frontend, …")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsualLoad:
+    """The usual load of a deployment and its goals; 0 is not known, or no goal."""
+
+    input_tokens: Annotated[int, Help("usual length of a prompt, tokens")] = 0
+    output_tokens: Annotated[int, Help("usual length of an answer, tokens")] = 0
+    concurrency: Annotated[int, Help("requests at a time")] = 0
+    requests_s: Annotated[float, Help("requests that arrive each second")] = 0
+    first_token_ms: Annotated[float, Help("goal: until the first token, ms")] = 0
+    token_gap_ms: Annotated[float, Help("goal: 95th percentile between tokens, ms")] = 0
+    prefill_tokens_s: Annotated[float, Help("measured prefill rate of one worker, tokens/s")] = 0
+    reuse: Annotated[float, Help("share of a prompt that was seen before, 0 to 1")] = 0
 
 
 def engine_inspect(
@@ -23,10 +38,7 @@ def engine_inspect(
         "sglang",
     ),
     cdi: Annotated[bool, Help("give the container its GPUs by CDI")] = False,
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Ask an image which flags its engine accepts; later checks believe it over published lists.
 
@@ -34,15 +46,14 @@ def engine_inspect(
     """
     from ..edge.engine import Engine
     from ..flow.engine import inspect
-    from ..flow.open import Choice, choose, read_inventory, tools_for
+    from ..flow.open import choose, read_inventory, tools_for
     from ..report.engine import inspected_view
 
-    known = read_inventory(inventory)
-    choice = Choice(inventory, host, (), "", (), known_hosts, accept_new, state)
-    hosts = choose(known, choice)
+    known = read_inventory(workspace.inventory)
+    hosts = choose(known, HostSelection(host=host))
     if len(hosts) != 1:
         raise UsageError(f"cannot ask {len(hosts)} hosts at once", remedy="name one: --host NAME")
-    with tools_for(known, choice, screen.tell) as tools:
+    with tools_for(known, workspace, screen.tell) as tools:
         engine = Engine(tools.fleet.remote(hosts[0].name), name=hosts[0].name)
         found = inspect(tools, engine, image, package, cdi=cdi)
     screen.show(inspected_view(found))
@@ -83,19 +94,9 @@ def topology_advise(
     screen: Screen,
     deployment: Annotated[str, Help("deployment of the inventory")],
     *,
-    input_tokens: Annotated[int, Help("usual length of a prompt, tokens")] = 0,
-    output_tokens: Annotated[int, Help("usual length of an answer, tokens")] = 0,
-    concurrency: Annotated[int, Help("requests at a time")] = 0,
-    requests_s: Annotated[float, Help("requests that arrive each second")] = 0,
-    first_token_ms: Annotated[float, Help("goal: until the first token, ms")] = 0,
-    token_gap_ms: Annotated[float, Help("goal: 95th percentile between tokens, ms")] = 0,
-    prefill_tokens_s: Annotated[float, Help("measured prefill rate of one worker, tokens/s")] = 0,
-    reuse: Annotated[float, Help("share of a prompt that was seen before, 0 to 1")] = 0,
+    load: UsualLoad,
     aiconfigurator: Annotated[str, Help("file with aiconfigurator's output, as a witness")] = "",
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Argue for copies, tensor parallel, or prefill and decode apart, with figures.
 
@@ -103,22 +104,20 @@ def topology_advise(
     """
     from ..engines.topology import aiconfigurator as verdict
     from ..engines.topology_load import Workload
-    from ..flow.open import Choice
     from ..flow.topology import advise_on
     from ..report.engine import advice_view
 
-    if input_tokens < 1 or output_tokens < 1:
+    if load.input_tokens < 1 or load.output_tokens < 1:
         raise UsageError(
             "cannot argue without lengths", remedy="give --input-tokens and --output-tokens"
         )
     witness = verdict(Path(aiconfigurator).read_text()) if aiconfigurator else None
     workload = Workload(
-        input_tokens, output_tokens, concurrency or None, requests_s or None,
-        token_gap_ms=token_gap_ms or None, first_token_ms=first_token_ms or None,
-        prefill_tokens_s=prefill_tokens_s or None, reuse=reuse,
+        load.input_tokens, load.output_tokens, load.concurrency or None, load.requests_s or None,
+        token_gap_ms=load.token_gap_ms or None, first_token_ms=load.first_token_ms or None,
+        prefill_tokens_s=load.prefill_tokens_s or None, reuse=load.reuse,
     )  # fmt: skip
-    choice = Choice(inventory, (), (), "", (), known_hosts, accept_new, state)
-    advice, subject = advise_on(choice, deployment, workload, witness, screen.tell)
+    advice, subject = advise_on(workspace, deployment, workload, witness, screen.tell)
     screen.show(advice_view(advice))
     screen.emit({"schema": "bringup.advice/1", "advice": advice, "subject": subject})
     return Exit.DONE

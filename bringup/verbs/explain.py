@@ -6,8 +6,8 @@ from typing import Annotated
 
 from ..core.errors import Exit
 from ..core.verb import Help, Verb
+from ..options.hosts import DeploymentName, Hosts, HostSelection, Workspace
 from ..report.screen import Screen
-from .common import AcceptNew, DeploymentName, Folder, Hosts, KnownHosts, State
 
 
 def explain(
@@ -18,10 +18,7 @@ def explain(
     *,
     host: Hosts = (),
     deployment: DeploymentName = "",
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Tell what a rule, knob or flag is about, and with --host why it is so there.
 
@@ -38,10 +35,9 @@ def explain(
         found = contents()
     elif host:
         from ..flow.explain import explain_there
-        from ..flow.open import Choice
 
-        choice = Choice(inventory, host, (), "", (), known_hosts, accept_new, state)
-        found = explain_there(choice, deployment, name, screen.tell)
+        wanted = HostSelection(host=host)
+        found = explain_there(workspace, wanted, deployment, name, screen.tell)
     else:
         from ..engines.explain import explain as explain_anywhere
 

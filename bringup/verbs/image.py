@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, gravest
-from ..core.verb import Help, Verb
+from ..core.verb import Help, Verb, Without
+from ..options.hosts import BareWorkspace, Folder, Workspace
+from ..options.images import (
+    Building,
+    Check,
+    EngineWords,
+    ImagePlace,
+    Images,
+    Name,
+    On,
+    Packages,
+)
 from ..report.screen import Screen
-from .common import AcceptNew, Folder, KnownHosts, State
-from .image_options import Check, EngineWords, Images, IndexUrl, Name, On, Wheels
 
 if TYPE_CHECKING:
+    from ..core.host import Inventory
+    from ..edge.image_file import ImageFolder
+    from ..flow.image import Built
+    from ..image.context import Change
     from ..image.gate import GateReport
 
 
@@ -20,56 +34,59 @@ def image_check(
     *,
     images: Images = "images",
     inventory: Folder = "inventory",
-    wheels: Wheels = "",
-    index: IndexUrl = "",
+    packages: Packages,
     on: On = "",
     built: Annotated[bool, Help("also ask the built image every question of its gate")] = False,
     engine: EngineWords = "docker",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Annotated[Workspace, Without(("inventory",))],
 ) -> Exit:
     """Check images before a build: pins exist, the base's packages stay, flags are known."""
     from ..flow.image_check import check
-    from ..flow.image_flags import rendered_flags, strange_flags
-    from ..flow.image_gate import GateFailed, gate
-    from ..flow.image_open import (
-        Place,
-        engine_here,
-        folders_of,
-        index_for,
-        inventory_if_any,
-        opened,
-    )
-    from ..flow.open import Choice
+    from ..flow.image_flags import strange_flags
+    from ..flow.image_open import engine_here, folders_of, index_of, inventory_if_any
     from ..report.image import findings_view
 
     known, codes = inventory_if_any(inventory), [Exit.DONE]
+    place = ImagePlace(images=images, engine=engine, on=on)
+    workspace = replace(workspace, inventory=inventory)
     for folder in folders_of(images, name):
         known_as = folder.recipe.name
         flags = strange_flags(known, known_as) if known else {}
         findings = check(
-            folder, index=index_for(wheels, index), flags=flags, engine=engine_here(engine),
+            folder, index=index_of(packages), flags=flags, engine=engine_here(engine),
             listen=screen.tell,
         )  # fmt: skip
         screen.show(findings_view(known_as, findings))
         screen.emit({"schema": "bringup.image-check/1", "image": known_as, "findings": findings})
         codes += [Exit.BLOCKED for finding in findings if finding.level.value == "block"]
-        if not built:
-            continue
-        place = Place(images, state, engine, on)
-        choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
-        with opened(place, choice, screen.tell, hosts=False) as yard:
-            asked = rendered_flags(known, known_as) if known else ()
-            try:
-                report = gate(
-                    folder, yard.builder, folder.recipe.reference, flags=asked, listen=screen.tell
-                )
-            except GateFailed as failure:
-                _tell_gate(screen, known_as, failure.report)
-                raise
-        _tell_gate(screen, known_as, report)
+        if built:
+            _ask_built(screen, folder, place, workspace, known)
     return gravest(codes)
+
+
+def _ask_built(
+    screen: Screen,
+    folder: ImageFolder,
+    place: ImagePlace,
+    workspace: Workspace,
+    known: Inventory | None,
+) -> None:
+    """Ask the built image every question of its gate, and show what it answers."""
+    from ..flow.image_flags import rendered_flags
+    from ..flow.image_gate import GateFailed, gate
+    from ..flow.image_open import opened
+
+    name = folder.recipe.name
+    with opened(place, workspace, screen.tell) as yard:
+        asked = rendered_flags(known, name) if known else ()
+        try:
+            report = gate(
+                folder, yard.builder, folder.recipe.reference, flags=asked, listen=screen.tell
+            )
+        except GateFailed as failure:
+            _tell_gate(screen, name, failure.report)
+            raise
+    _tell_gate(screen, name, report)
 
 
 def _tell_gate(screen: Screen, name: str, report: GateReport) -> None:
@@ -89,15 +106,8 @@ def image_build(
     inventory: Folder = "inventory",
     engine: EngineWords = "docker",
     on: On = "",
-    builder: Annotated[str, Help("buildkit, classic, podman or buildah (default: the best)")] = "",
-    fetch_wheels: Annotated[bool, Help("download wheels here: the build needs no network")] = False,
-    wheels: Wheels = "",
-    index: IndexUrl = "",
-    network: Annotated[str, Help("network of the build, as host or none")] = "",
-    force: Annotated[bool, Help("build although nothing changed")] = False,
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    building: Building,
+    workspace: Annotated[Workspace, Without(("inventory",))],
 ) -> Exit:
     """Build an image where its inputs changed, gate it, and let its name stand for it.
 
@@ -106,28 +116,26 @@ def image_build(
     """
     from ..flow.image import build, foresee
     from ..flow.image_gate import GateFailed
-    from ..flow.image_open import Place, folder_of, index_for, opened, order_for
-    from ..flow.open import Choice
-    from ..report.image import built_view, changes_view
+    from ..flow.image_open import folder_of, opened, order_for
 
     folder = folder_of(images, name)
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
-    with opened(Place(images, state, engine, on), choice, screen.tell, hosts=False) as yard:
+    place = ImagePlace(images=images, engine=engine, on=on)
+    with opened(place, replace(workspace, inventory=inventory), screen.tell) as yard:
         if check:
-            needed, why, different = foresee(folder, yard.builder)
-            screen.show(changes_view(folder.recipe.reference, why, different))
-            screen.emit(_foreseen(name, needed, why, different))
-            return Exit.WOULD_CHANGE if needed else Exit.DONE
-        order = order_for(
-            yard, folder,
-            inventory=inventory, index=index_for(wheels, index), builder=builder,
-            fetch_wheels=fetch_wheels, network=network, force=force, listen=screen.tell,
-        )  # fmt: skip
+            return _tell_foreseen(screen, folder, *foresee(folder, yard.builder))
+        order = order_for(yard, folder, building, inventory=inventory, listen=screen.tell)
         try:
             done = build(folder, order)
         except GateFailed as failure:
             _tell_gate(screen, name, failure.report)
             raise
+    _tell_built(screen, name, done)
+    return Exit.DONE
+
+
+def _tell_built(screen: Screen, name: str, done: Built) -> None:
+    from ..report.image import built_view
+
     if done.report:
         _tell_gate(screen, name, done.report)
     screen.show(built_view(done.reference, done.image.id, done.why, done.record))
@@ -138,32 +146,34 @@ def image_build(
             "record": done.record,
         }
     )  # fmt: skip
-    return Exit.DONE
 
 
-def _foreseen(name: str, needed: bool, why: str, different: object) -> dict[str, object]:
-    return {
-        "schema": "bringup.image-diff/1", "image": name, "build": needed, "why": why,
-        "changes": different,
-    }  # fmt: skip
+def _tell_foreseen(
+    screen: Screen, folder: ImageFolder, needed: bool, why: str, different: tuple[Change, ...]
+) -> Exit:
+    from ..report.image import changes_view
+
+    screen.show(changes_view(folder.recipe.reference, why, different))
+    screen.emit(
+        {
+            "schema": "bringup.image-diff/1", "image": folder.recipe.name, "build": needed,
+            "why": why, "changes": different,
+        }
+    )  # fmt: skip
+    return Exit.WOULD_CHANGE if needed else Exit.DONE
 
 
 def image_diff(
     screen: Screen,
     name: Name,
     *,
-    images: Images = "images",
-    engine: EngineWords = "docker",
-    on: On = "",
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    place: ImagePlace,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Show which inputs differ from the image that is there. Exit 5 where some do."""
     return image_build(
-        screen, name,
-        check=True, images=images, engine=engine, on=on, inventory=inventory,
-        known_hosts=known_hosts, accept_new=accept_new,
+        screen, name, check=True, images=place.images, engine=place.engine, on=place.on,
+        inventory=workspace.inventory, building=Building(), workspace=workspace,
     )  # fmt: skip
 
 
@@ -171,13 +181,8 @@ def image_history(
     screen: Screen,
     name: Name,
     *,
-    images: Images = "images",
-    engine: EngineWords = "docker",
-    on: On = "",
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    place: ImagePlace,
+    workspace: Workspace,
 ) -> Exit:
     """List the builds of an image that are on record here, newest first.
 
@@ -185,13 +190,11 @@ def image_history(
     did not say (``why``).
     """
     from ..core.reading import Unknown, value_of
-    from ..flow.image_open import Place, folder_of, opened
-    from ..flow.open import Choice
+    from ..flow.image_open import folder_of, opened
     from ..report.image import history_view
 
-    reference = folder_of(images, name).recipe.reference
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
-    with opened(Place(images, state, engine, on), choice, screen.tell, hosts=False) as yard:
+    reference = folder_of(place.images, name).recipe.reference
+    with opened(place, workspace, screen.tell) as yard:
         records = yard.store.records(name)
         there = yard.builder.image(reference)
     facts, why = value_of(there), there.why if isinstance(there, Unknown) else ""

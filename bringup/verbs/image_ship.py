@@ -3,83 +3,60 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, ToolError, gravest
 from ..core.verb import Help, Verb
+from ..options.hosts import BareWorkspace, HostSelection, Workspace
+from ..options.images import Check, ImagePlace, Images, Name
 from ..report.screen import Screen
-from .common import (
-    AcceptNew,
-    Exclude,
-    Folder,
-    Groups,
-    Hosts,
-    KnownHosts,
-    Limit,
-    State,
-)
-from .image_options import Check, EngineWords, Images, Name, On
 
 if TYPE_CHECKING:
+    from ..core.event import Listen
+    from ..flow.image_open import Opened
+    from ..flow.pull import Login
     from ..flow.ship import Shipping
     from ..image.route import Way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carriage:
+    """How an image is carried to hosts."""
+
+    way: Annotated[str, Help("layers, pull, archive or registry (default: the cheapest)")] = ""
+    at_once: Annotated[int, Help("hosts served at the same time")] = 4
+    relay: Annotated[
+        bool, Help("let the first host hand a big image on to the others, over their network")
+    ] = False
+    login_from: Annotated[
+        str, Help("environment variable with user:password of the inventory's registry")
+    ] = ""
 
 
 def image_ship(
     screen: Screen,
     name: Name,
     *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
+    hosts: HostSelection,
     check: Check = False,
-    way: Annotated[str, Help("layers, pull, archive or registry (default: the cheapest)")] = "",
-    at_once: Annotated[int, Help("hosts served at the same time")] = 4,
-    relay: Annotated[
-        bool, Help("let the first host hand a big image on to the others, over their network")
-    ] = False,
-    login_from: Annotated[
-        str, Help("environment variable with user:password of the inventory's registry")
-    ] = "",
-    images: Images = "images",
-    engine: EngineWords = "docker",
-    on: On = "",
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    how: Carriage,
+    place: ImagePlace,
+    workspace: Workspace,
 ) -> Exit:
     """Carry a built image to hosts: only what each lacks, compared by ID afterwards.
 
     Shows the way and its bytes for each host first. What arrived is not sent again by the next
     run. The image before keeps a name of its own on every host.
     """
-    from ..flow.image_open import Place, folder_of, opened, registry_login
-    from ..flow.open import Choice, operator
-    from ..flow.ship import Shipping, ship
+    from ..flow.image_open import folder_of, opened, registry_login
+    from ..flow.ship import ship
     from ..report.image import shipped_view
 
-    folder = folder_of(images, name)
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
-    login = registry_login(login_from, os.environ)
-    with opened(Place(images, state, engine, on), choice, screen.tell, hosts=True) as yard:
-        shipping = Shipping(
-            source=yard.builder,
-            hosts=yard.remotes,
-            folder=yard.store.folder,
-            roots={one.name: one.root for one in yard.hosts},
-            relay=relay,
-            addresses={one.name: one.reached_at for one in yard.hosts},
-            limit=at_once,
-            way=_way(way),
-            own_registry=yard.inventory.registry if yard.inventory else "",
-            login=login,
-            base=folder.recipe.base.pinned,
-            operator=operator(),
-            listen=screen.tell,
-        )
-        reference = folder.recipe.reference
+    folder = folder_of(place.images, name)
+    reference, login = folder.recipe.reference, registry_login(how.login_from, os.environ)
+    with opened(place, workspace, screen.tell, hosts=hosts) as yard:
+        shipping = _shipping(yard, how, folder.recipe.base.pinned, login, screen.tell)
         if check:
             return _routes(screen, shipping, name, reference)
         shipment = ship(shipping, reference)
@@ -87,6 +64,29 @@ def image_ship(
     screen.show(shipped_view((a.route, a.identity, a.sent, a.seconds) for a in arrived))
     screen.emit({"schema": "bringup.image-shipment/1", "image": name, "hosts": arrived})
     return _errors(screen, [one.error for one in arrived])
+
+
+def _shipping(
+    yard: Opened, how: Carriage, base: str, login: Login | None, listen: Listen
+) -> Shipping:
+    from ..flow.open import operator
+    from ..flow.ship import Shipping
+
+    return Shipping(
+        source=yard.builder,
+        hosts=yard.remotes,
+        folder=yard.store.folder,
+        roots={one.name: one.root for one in yard.hosts},
+        relay=how.relay,
+        addresses={one.name: one.reached_at for one in yard.hosts},
+        limit=how.at_once,
+        way=_way(how.way),
+        own_registry=yard.inventory.registry if yard.inventory else "",
+        login=login,
+        base=base,
+        operator=operator(),
+        listen=listen,
+    )
 
 
 def _routes(screen: Screen, shipping: Shipping, name: str, reference: str) -> Exit:
@@ -131,26 +131,20 @@ def image_rollback(
     screen: Screen,
     name: Name,
     *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
+    hosts: HostSelection,
     to: Annotated[str, Help("ID (or its beginning) of the image (default: the one before)")] = "",
     check: Check = False,
     images: Images = "images",
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Let an image's name stand for an earlier image again, on hosts that kept it."""
     from ..flow.image_keep import rollback
-    from ..flow.image_open import Place, folder_of, opened
-    from ..flow.open import Choice, operator
+    from ..flow.image_open import folder_of, opened
+    from ..flow.open import operator
     from ..report.image import kept_view
 
     reference = folder_of(images, name).recipe.reference
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
-    with opened(Place(images), choice, screen.tell, hosts=True) as yard:
+    with opened(ImagePlace(images=images), workspace, screen.tell, hosts=hosts) as yard:
         done = rollback(
             yard.engines, reference,
             to=to, check=check, operator=operator(), listen=screen.tell,
@@ -166,27 +160,21 @@ def image_prune(
     screen: Screen,
     name: Name,
     *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
+    hosts: HostSelection,
     keep: Annotated[int, Help("earlier images that stay, for a rollback")] = 1,
     check: Check = False,
     images: Images = "images",
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Remove old images of one name from hosts; the current one and other names stay."""
     from ..flow.image_keep import prune
-    from ..flow.image_open import Place, folder_of, opened
-    from ..flow.open import Choice, operator
+    from ..flow.image_open import folder_of, opened
+    from ..flow.open import operator
     from ..flow.ship import STAGE
     from ..report.image import kept_view
 
     reference = folder_of(images, name).recipe.reference
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new)
-    with opened(Place(images), choice, screen.tell, hosts=True) as yard:
+    with opened(ImagePlace(images=images), workspace, screen.tell, hosts=hosts) as yard:
         done = prune(
             yard.engines, reference,
             keep=keep, stage=STAGE, check=check, operator=operator(), listen=screen.tell,

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from ..core.errors import Exit
 from ..core.verb import Help, Verb
+from ..options.hosts import Folder
 from ..report.screen import Screen
-from .common import Folder
 
 
 def inventory_show(screen: Screen, *, inventory: Folder = "inventory") -> Exit:

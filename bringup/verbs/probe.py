@@ -5,80 +5,36 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..core.errors import Exit, gravest
-from ..core.verb import Help, Verb
+from ..core.verb import Help, Verb, Without
+from ..options.hosts import Hosts, HostSelection, Workspace
+from ..options.looking import Look
 from ..report.screen import Screen
-from .common import (
-    AcceptNew,
-    DeploymentName,
-    Exclude,
-    Folder,
-    Groups,
-    Hosts,
-    KnownHosts,
-    Limit,
-    State,
-)
 
 
 def probe(
     screen: Screen,
     *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
-    deployment: DeploymentName = "",
-    deep: Annotated[
-        bool, Help("also measure what loads the hardware; never on a GPU that is in use")
-    ] = False,
-    strict: Annotated[bool, Help("count warnings as failures")] = False,
-    facts: Annotated[bool, Help("show the facts below the findings")] = True,
-    junit: Annotated[str, Help("write JUnit XML to this file, for CI")] = "",
-    html: Annotated[str, Help("write a page to this file, to share")] = "",
-    masked: Annotated[bool, Help("take names and addresses out of the page")] = False,
-    from_: Annotated[tuple[str, ...], Help("judge this capture, contact no host; repeatable")] = (),
-    changed_since: Annotated[str, Help("tell what changed since this capture; one host")] = "",
-    watch: Annotated[int, Help("look again every so many seconds and tell what changed")] = 0,
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    hosts: HostSelection,
+    wanted: Look,
+    workspace: Workspace,
 ) -> Exit:
     """Tell the true state of hosts: verdict, findings with evidence and remedy, facts.
 
     One connection and one command a host. Exit codes: 0 ready or degraded, 3 not reachable, 4
     blocked or unknown; with --strict degraded counts as 4 too.
     """
-    from ..flow.open import Choice
-    from ..look import Look, look
+    from ..look import look
 
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
-    wanted = Look(
-        deployment=deployment,
-        deep=deep,
-        strict=strict,
-        facts=facts,
-        junit=junit,
-        html=html,
-        masked=masked,
-        files=from_,
-        since=changed_since,
-        every_s=watch,
-    )
-    return look(screen, choice, wanted)
+    return look(screen, workspace, hosts, wanted)
 
 
 def probe_capture(
     screen: Screen,
     *,
-    host: Hosts = (),
-    group: Groups = (),
+    hosts: Annotated[HostSelection, Without(("limit", "exclude"))],
     into: Annotated[str, Help("folder for the captures, a file a host")] = "captures",
     about: Annotated[str, Help("what the host is, in words")] = "",
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Keep hosts' raw answers with identifiers masked, to share and to judge offline.
 
@@ -86,11 +42,10 @@ def probe_capture(
     """
     from pathlib import Path
 
-    from ..flow.open import Choice, opened
+    from ..flow.open import opened
     from ..flow.probe import capture
 
-    choice = Choice(inventory, host, group, "", (), known_hosts, accept_new, state)
-    with opened(choice, screen.tell) as (tools, order):
+    with opened(workspace, hosts, screen.tell) as (tools, order):
         done = capture(tools, order, Path(into), about=about)
     for file in done.files:
         screen.show(f"wrote {file}; judge it anywhere with: bringup probe --from {file}")
@@ -108,10 +63,7 @@ def probe_pair(
     accept: Annotated[
         tuple[str, ...], Help("load the network in spite of this check (GPU-20, …); repeatable")
     ] = (),
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Measure each RDMA rail from one host to another, where nobody works on either (IB-15).
 
@@ -120,12 +72,12 @@ def probe_pair(
     measured, or somebody works there.
     """
     from ..core.rules import Verdict, verdict
-    from ..flow.open import Choice, opened
+    from ..flow.open import opened
     from ..flow.pair import measure_pair, pair
     from ..report.pair import pair_document, pair_view, rail_view
 
-    choice = Choice(inventory, pair(from_, to), (), "", (), known_hosts, accept_new, state)
-    with opened(choice, screen.tell) as (tools, order):
+    both = HostSelection(host=pair(from_, to))
+    with opened(workspace, both, screen.tell) as (tools, order):
         measured = measure_pair(
             tools,
             order,
@@ -145,17 +97,12 @@ def kinds_learn(
     *,
     host: Hosts = (),
     into: Annotated[str, Help("write it here; refused when it exists")] = "",
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Write the expectations of a kind of host from one that is known to be good."""
     from ..flow.learn import learn
-    from ..flow.open import Choice
 
-    choice = Choice(inventory, host, (), "", (), known_hosts, accept_new, state)
-    text = learn(choice, name, into, screen.tell)
+    text = learn(workspace, HostSelection(host=host), name, into, screen.tell)
     screen.show(text if not into else f"wrote {into}")
     screen.emit({"schema": "bringup.kind/1", "name": name, "yaml": text})
     return Exit.DONE

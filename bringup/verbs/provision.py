@@ -2,63 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
+from ..options.fixing import Fixing
+from ..options.hosts import DeploymentName, HostSelection, Workspace
+from ..options.images import Building, EngineWords
+from ..options.serving import Set, Workers
 from ..report.screen import Screen
-from .common import (
-    AcceptNew,
-    DeploymentName,
-    Exclude,
-    Folder,
-    Groups,
-    Hosts,
-    KnownHosts,
-    Limit,
-    Set,
-    State,
-    knob_settings,
-)
-from .image_options import EngineWords
+from .common import knob_settings
 
 if TYPE_CHECKING:
     from ..core.outcome import Ended
-    from ..flow.open import Choice
     from ..flow.types import Order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What is done before and after: images are built here, deployments started there."""
+
+    build: Annotated[
+        bool, Help("first build images that were not built of their folder's inputs yet")
+    ] = False
+    engine: EngineWords = "docker"
+    serve: Annotated[
+        bool,
+        Help("then start the deployment there, and wait until it serves"),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFiles:
+    """Where a plan is kept, and which one is applied; "" for none."""
+
+    save_plan: Annotated[str, Help("with --check: keep the plan in this file, one host only")] = ""
+    plan: Annotated[str, Help("apply this saved plan; refused when anything moved since")] = ""
 
 
 def provision(
     screen: Screen,
     *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
+    hosts: HostSelection,
     deployment: DeploymentName = "",
     check: Annotated[bool, Help("show what would change; write nothing")] = False,
-    fix: Annotated[bool, Help("mend what is safe to mend first, then look again")] = False,
-    fix_only: Annotated[
-        tuple[str, ...], Help("mend these findings only, as CTR-01,FAB-03; repeatable")
-    ] = (),
-    fix_level: Annotated[
-        str, Help("safe; service: may restart a service; reboot: also print what needs one")
-    ] = "safe",
-    build: Annotated[
-        bool, Help("first build images that were not built of their folder's inputs yet")
-    ] = False,
-    engine: EngineWords = "docker",
-    serve: Annotated[
-        bool, Help("then start the deployment there, and wait until it serves")
-    ] = False,
+    fixing: Fixing,
+    around: Around,
     diff: Annotated[bool, Help("show the difference of each file")] = True,
     set: Set = (),  # noqa: A002 - the option's name
-    save_plan: Annotated[str, Help("with --check: keep the plan in this file, one host only")] = "",
-    plan: Annotated[str, Help("apply this saved plan; refused when anything moved since")] = "",
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    files: PlanFiles,
+    workspace: Workspace,
 ) -> Exit:
     """Bring hosts to what the inventory wants of them.
 
@@ -71,41 +65,56 @@ def provision(
     reachable, 4 blocked (nothing was changed), 5 check mode and something would change.
     """
     from ..engines.knobs import KNOBS
+    from ..flow.plan import keep
+
+    settings = knob_settings(set, KNOBS)
+    order = _order(workspace, hosts, deployment, fixing, files.plan)
+    order = replace(order, check=check, set=settings)
+    built = _build(screen, order, workspace, around.engine) if around.build else []
+    ended = _run(screen, workspace, order, around.engine, building=around.build and check)
+    keep(files.save_plan, ended)
+    code = gravest([*built, *(one.code for one in ended)])
+    _tell(screen, ended, code, check=check, diff=diff)
+    return _serve(screen, workspace, order, code, set) if around.serve else code
+
+
+def _order(
+    workspace: Workspace, wanted: HostSelection, deployment: str, fixing: Fixing, plan: str
+) -> Order:
+    """Return what is to be done, a saved plan approved; it names its host where nobody else does.
+
+    Raises UsageError for words that make no sense, or a plan of another host.
+    """
     from ..flow.fix_choice import choice_of
-    from ..flow.open import Choice, choose, deployments_for, read_inventory
-    from ..flow.plan import compare, keep, load, meant
+    from ..flow.open import choose, deployments_for, read_inventory
+    from ..flow.plan import compare, load, meant
     from ..flow.types import Order
+
+    saved = load(plan)
+    if saved and not (wanted.host or wanted.group or wanted.limit):
+        wanted = replace(wanted, host=(str(saved["host"]),))
+    known = read_inventory(workspace.inventory)
+    hosts = choose(known, wanted)
+    meant(saved, plan, (one.name for one in hosts))
+    served = deployments_for(known, hosts, deployment)
+    return Order(known, hosts, served, approve=compare(saved, plan), fix=choice_of(fixing, plan))
+
+
+def _tell(screen: Screen, ended: tuple[Ended, ...], code: Exit, *, check: bool, diff: bool) -> None:
     from ..report.fix import fixes_view
     from ..report.provision import by_outcome, run_view, summary_view
     from ..report.summary import summary_document
 
-    settings = knob_settings(set, KNOBS)
-    saved = load(plan)
-    named = host or (() if group or limit or not saved else (str(saved["host"]),))
-    choice = Choice(inventory, named, group, limit, exclude, known_hosts, accept_new, state)
-    known = read_inventory(inventory)
-    hosts = choose(known, choice)
-    meant(saved, plan, (one.name for one in hosts))
-    served = deployments_for(known, hosts, deployment)
-    order = Order(
-        known, hosts, served, check=check, set=settings, approve=compare(saved, plan),
-        fix=choice_of(fix, fix_only, fix_level, plan),
-    )  # fmt: skip
-    built = _build(screen, order, choice, engine) if build else []
-    ended = _run(screen, choice, order, engine, building=build and check)
-    keep(save_plan, ended)
-    code = gravest([*built, *(one.code for one in ended)])
     counts = {word: len(them) for word, them in by_outcome(ended, check=check).items()}
     screen.show(run_view(ended, diff=diff))
     screen.show(fixes_view(ended, check=check))
     screen.fail(*(one.error for one in ended if one.error))
     screen.show(summary_view(ended, check=check))
     screen.emit(summary_document(counts, code))
-    return _serve(screen, choice, order, code, set) if serve else code
 
 
 def _serve(
-    screen: Screen, choice: Choice, order: Order, code: Exit, settings: tuple[str, ...]
+    screen: Screen, workspace: Workspace, order: Order, code: Exit, settings: tuple[str, ...]
 ) -> Exit:
     """Start what the hosts serve, each deployment until it answers; the first that fails ends it.
 
@@ -120,36 +129,34 @@ def _serve(
             )
             continue
         code = serve_start(
-            screen, deployment=name, host=hosts, check=order.check, wait=True, set=settings,
-            inventory=choice.inventory, state=choice.state, known_hosts=choice.known_hosts,
-            accept_new=choice.accept_new,
+            screen, workers=Workers(deployment=name, host=hosts), check=order.check, wait=True,
+            set=settings, workspace=workspace,
         )  # fmt: skip
     return code
 
 
-def _build(screen: Screen, order: Order, choice: Choice, engine: str) -> list[Exit]:
+def _build(screen: Screen, order: Order, workspace: Workspace, engine: str) -> list[Exit]:
     """Build what is not built yet, here; in check mode say what would be."""
     from ..flow.open import images_beside
     from .image import image_build
 
-    images = images_beside(choice.inventory)
+    images = images_beside(workspace.inventory)
     names = {d.image.name for d in order.deployments.values() if d.in_container}
     ours = [name for name in sorted(names) if images and (images / name / "image.yml").is_file()]
     return [
         image_build(
             screen, name, check=order.check, images=str(images), engine=engine,
-            inventory=choice.inventory, state=choice.state,
+            inventory=workspace.inventory, building=Building(),
+            workspace=Workspace(state=workspace.state),
         )
         for name in ours
     ]  # fmt: skip
 
 
 def _run(
-    screen: Screen, choice: Choice, order: Order, engine: str, *, building: bool
+    screen: Screen, workspace: Workspace, order: Order, engine: str, *, building: bool
 ) -> tuple[Ended, ...]:
     """Do the work; machines get each host as it ends, people what was done when they stop it."""
-    from dataclasses import replace
-
     from ..flow.freight import freight_for
     from ..flow.image_open import engine_here
     from ..flow.open import images_beside, tools_for
@@ -165,9 +172,9 @@ def _run(
 
     try:
         with (
-            tools_for(order.inventory, choice, screen.tell) as tools,
+            tools_for(order.inventory, workspace, screen.tell) as tools,
             freight_for(
-                tools, needed(order), engine_here(engine), images_beside(choice.inventory),
+                tools, needed(order), engine_here(engine), images_beside(workspace.inventory),
                 registry=order.inventory.registry, building=building,
             ) as freight,
         ):  # fmt: skip

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError
 from ..core.verb import Help, Verb
+from ..options.hosts import Hosts, HostSelection, Workspace
+from ..options.serving import Local
 from ..report.screen import Screen
-from .common import AcceptNew, Folder, Hosts, KnownHosts, State
 
 if TYPE_CHECKING:
     from ..readiness import verdict, watch
 
 DeploymentWord = Annotated[str, Help("deployment to wait for; may be left out where there is one")]
-Local = Annotated[bool, Help("its hosts are all this machine: act here, without SSH")]
 
 
 def ready(
@@ -25,10 +25,7 @@ def ready(
     every: Annotated[float, Help("seconds between two looks")] = 2.0,
     answer_within: Annotated[float, Help("most seconds for one chat completion")] = 120.0,
     budget: Annotated[tuple[str, ...], Help("STAGE=SECONDS, as listed=300; repeatable")] = (),
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Wait until a deployment serves, and prove it by one request seen in both workers.
 
@@ -37,14 +34,13 @@ def ready(
     once where a cause is certain, with what to do. All is asked through the hosts' SSH connections.
     Exit codes: 0 serves, 1 will not (or, with --now, does not yet), 2 wrong input, 3 not reachable.
     """
-    from ..flow.open import Choice, read_inventory
+    from ..flow.open import read_inventory
     from ..flow.ready import Wait, budgets, told
     from ..flow.serve_open import serving_tools
     from ..flow.targets import find_deployment, target_of, words_of
     from ..report.ready import ready_document, state_view, verdict_view
 
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new, state=state)
-    known = read_inventory(inventory)
+    known = read_inventory(workspace.inventory)
     target = target_of(known, find_deployment(known, deployment))
     tell = told(screen.tell)
 
@@ -52,7 +48,7 @@ def ready(
         tell(seen, judged)
         screen.watch(state_view(seen, judged))
 
-    with serving_tools(known, choice, screen.tell, local=local) as tools:
+    with serving_tools(known, workspace, screen.tell, local=local) as tools:
         wait = Wait(tools, target, show, every, answer_within, once=now, seconds=budgets(budget))
         ended = wait.run()
     who = getattr(ended.verdict, "who", "")
@@ -74,10 +70,7 @@ def diagnose(
     host: Hosts = (),
     deployment: Annotated[str, Help("its workers' logs, with what their hosts' checks say")] = "",
     local: Local = False,
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Name what a log of an engine, frontend, container or driver tells: cause, why, what to do.
 
@@ -88,7 +81,7 @@ def diagnose(
     """
     from ..flow.diagnose import diagnose_text, read_text
     from ..flow.diagnose_hosts import diagnose_hosts
-    from ..flow.open import Choice, choose, read_inventory
+    from ..flow.open import choose, read_inventory
     from ..flow.serve import Wish
     from ..flow.serve_open import serving_tools
     from ..flow.targets import find_deployment, target_of
@@ -101,13 +94,11 @@ def diagnose(
         )
     found = [diagnose_text(source, read_text(source), Case(engine)) for source in log]
     if host or deployment:
-        choice = Choice(
-            inventory, host, known_hosts=known_hosts, accept_new=accept_new, state=state
-        )
-        known = read_inventory(inventory)
+        known = read_inventory(workspace.inventory)
         target = target_of(known, find_deployment(known, deployment))
-        names = tuple(one.name for one in choose(known, choice)) if host else ()
-        with serving_tools(known, choice, screen.tell, local=local) as tools:
+        meant = choose(known, HostSelection(host=host)) if host else ()
+        names = tuple(one.name for one in meant)
+        with serving_tools(known, workspace, screen.tell, local=local) as tools:
             found += diagnose_hosts(tools, Wish(known, target.deployment, names), target)
     for one in found:
         screen.show(diagnosis_block(one, with_source=len(found) > 1))

@@ -6,40 +6,30 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError, gravest
 from ..core.verb import Help, Verb
+from ..options.hosts import HostSelection, Workspace
+from ..options.serving import Accept, DeploymentWord, Local, Set, Workers
 from ..report.screen import Screen
-from .common import AcceptNew, Folder, Hosts, KnownHosts, Set, State, knob_settings
+from .common import knob_settings
 
 if TYPE_CHECKING:
     from ..core.host import Inventory
     from ..core.outcome import Ended
-    from ..flow.open import Choice
     from ..flow.targets import Target
 
-DeploymentWord = Annotated[str, Help("deployment; may be left out where there is one")]
-Roles = Annotated[tuple[str, ...], Help("role of the deployment, or frontend, etcd; repeatable")]
 Check = Annotated[bool, Help("show what would be done; do nothing")]
-Local = Annotated[bool, Help("its hosts are all this machine: act here, without SSH")]
-Accept = Annotated[
-    tuple[str, ...], Help("start in spite of this check (GPU-20, SLU-01, …); repeatable")
-]
 
 
 def serve_start(
     screen: Screen,
     *,
-    deployment: DeploymentWord = "",
-    host: Hosts = (),
-    role: Roles = (),
+    workers: Workers,
     check: Check = False,
     recreate: Annotated[bool, Help("start anew what runs with other settings")] = False,
     accept: Accept = (),
     wait: Annotated[bool, Help("then wait until it serves, as ready does")] = False,
     local: Local = False,
     set: Set = (),  # noqa: A002 - the option's name
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Start a deployment by its written scripts: services, prefill, decode, then the frontend.
 
@@ -54,12 +44,12 @@ def serve_start(
     from ..serve.refusals import refuse_unknown
 
     refuse_unknown(accept)
-    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
+    known, target = _opened(workspace, workers.deployment)
     wish = Wish(
-        known, target.deployment, _names(known, host), role, check=check, recreate=recreate,
-        accept=accept, set=knob_settings(set, KNOBS),
+        known, target.deployment, _names(known, workers), workers.role, check=check,
+        recreate=recreate, accept=accept, set=knob_settings(set, KNOBS),
     )  # fmt: skip
-    with serving_tools(known, choice, screen.tell, local=local) as tools:
+    with serving_tools(known, workspace, screen.tell, local=local) as tools:
         ended = start(tools, wish)
     code = _told(screen, ended)
     if code is not Exit.DONE or check:
@@ -67,10 +57,7 @@ def serve_start(
     if wait:
         from .ready import ready
 
-        return ready(
-            screen, deployment=target.deployment.name, local=local, inventory=inventory,
-            state=state, known_hosts=known_hosts, accept_new=accept_new,
-        )  # fmt: skip
+        return ready(screen, deployment=target.deployment.name, local=local, workspace=workspace)
     screen.show(f"\nnext: bringup ready --deployment {target.deployment.name}")
     return code
 
@@ -78,16 +65,11 @@ def serve_start(
 def serve_stop(
     screen: Screen,
     *,
-    deployment: DeploymentWord = "",
-    host: Hosts = (),
-    role: Roles = (),
+    workers: Workers,
     services: Annotated[bool, Help("also stop etcd and NATS that bringup runs")] = False,
     check: Check = False,
     local: Local = False,
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Stop a deployment, or some hosts or roles of it, in the reverse order of starting.
 
@@ -97,12 +79,12 @@ def serve_stop(
     from ..flow.serve import Wish, stop, stop_strays
     from ..flow.serve_open import serving_tools
 
-    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
+    known, target = _opened(workspace, workers.deployment)
     members = {one.name for one in target.hosts}
-    named = _names(known, host)
+    named = _names(known, workers)
     here = tuple(name for name in named if name in members)
-    wish = Wish(known, target.deployment, here, role, check=check, services=services)
-    with serving_tools(known, choice, screen.tell, local=local) as tools:
+    wish = Wish(known, target.deployment, here, workers.role, check=check, services=services)
+    with serving_tools(known, workspace, screen.tell, local=local) as tools:
         ended = stop(tools, wish, target) if here or not named else ()
         ended += tuple(stop_strays(tools, wish, name) for name in named if name not in members)
     return _told(screen, ended)
@@ -111,17 +93,12 @@ def serve_stop(
 def serve_restart(
     screen: Screen,
     *,
-    deployment: DeploymentWord = "",
-    host: Hosts = (),
-    role: Roles = (),
+    workers: Workers,
     wait: Annotated[bool, Help("let it serve again before the next worker's turn")] = True,
     accept: Accept = (),
     local: Local = False,
     set: Set = (),  # noqa: A002 - the option's name
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Restart the workers of a role one after the other; the others serve meanwhile.
 
@@ -140,15 +117,15 @@ def serve_restart(
     from ..serve.refusals import refuse_unknown
 
     refuse_unknown(accept)
-    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
+    known, target = _opened(workspace, workers.deployment)
     wish = Wish(
-        known, target.deployment, _names(known, host), role, accept=accept,
+        known, target.deployment, _names(known, workers), workers.role, accept=accept,
         set=knob_settings(set, KNOBS),
     )  # fmt: skip
     for name in alone(target.deployment.roles, wish):
         screen.show(f"{name} has one worker: nothing is served while it restarts")
     codes, left = [], turns(target, wish)
-    with serving_tools(known, choice, screen.tell, local=local) as tools:
+    with serving_tools(known, workspace, screen.tell, local=local) as tools:
         for turn in restart(tools, wish, target, told(screen.tell), wait=wait):
             codes.append(_told(screen, turn.ended))
             done = turn.waited
@@ -169,10 +146,7 @@ def serve_status(
     *,
     deployment: DeploymentWord = "",
     local: Local = False,
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Tell how every worker of a deployment stands: runs, drifted, ended, foreign, not there.
 
@@ -184,8 +158,8 @@ def serve_status(
     from ..report.serve import status_document, status_view
     from ..serve.standing import code_of
 
-    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
-    with serving_tools(known, choice, screen.tell, local=local) as tools:
+    known, target = _opened(workspace, deployment)
+    with serving_tools(known, workspace, screen.tell, local=local) as tools:
         found = status(tools, target)
     screen.show(status_view(found))
     screen.emit(status_document(target.deployment.name, found))
@@ -195,16 +169,11 @@ def serve_status(
 def serve_logs(
     screen: Screen,
     *,
-    deployment: DeploymentWord = "",
-    host: Hosts = (),
-    role: Roles = (),
+    workers: Workers,
     lines: Annotated[int, Help("how many of the last lines")] = 50,
     follow: Annotated[int, Help("follow one worker's log for this many seconds")] = 0,
     local: Local = False,
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Show the last lines of the workers' logs; of one that was stopped, those that were kept."""
     from ..core.reading import Known, value_of, why_not
@@ -218,9 +187,9 @@ def serve_logs(
         raise UsageError(
             f"cannot show {lines} lines for {follow} seconds", remedy="as --lines 50 --follow 30"
         )
-    choice, known, target = _opened(inventory, known_hosts, accept_new, state, deployment)
-    wanted = chosen(target.workers, hosts=_names(known, host), roles=role)
-    with serving_tools(known, choice, screen.tell, local=local) as tools:
+    known, target = _opened(workspace, workers.deployment)
+    wanted = chosen(target.workers, hosts=_names(known, workers), roles=workers.role)
+    with serving_tools(known, workspace, screen.tell, local=local) as tools:
         if follow and len(wanted) == 1:
             follow_log(tools, wanted[0], screen.tell, follow)
             return Exit.DONE
@@ -234,21 +203,21 @@ def serve_logs(
     return Exit.DONE if read else Exit.UNREACHABLE
 
 
-def _opened(
-    inventory: str, known_hosts: str, accept_new: bool, state: str, deployment: str
-) -> tuple[Choice, Inventory, Target]:
-    from ..flow.open import Choice, read_inventory
+def _opened(workspace: Workspace, deployment: str) -> tuple[Inventory, Target]:
+    from ..flow.open import read_inventory
     from ..flow.targets import find_deployment, target_of
 
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new, state=state)
-    known = read_inventory(inventory)
-    return choice, known, target_of(known, find_deployment(known, deployment))
+    known = read_inventory(workspace.inventory)
+    return known, target_of(known, find_deployment(known, deployment))
 
 
-def _names(known: Inventory, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    from ..flow.open import Choice, choose
+def _names(known: Inventory, workers: Workers) -> tuple[str, ...]:
+    """Return the hosts whose workers are meant; none named is all."""
+    from ..flow.open import choose
 
-    return tuple(host.name for host in choose(known, Choice(host=patterns))) if patterns else ()
+    if not workers.host:
+        return ()
+    return tuple(host.name for host in choose(known, HostSelection(host=workers.host)))
 
 
 def _told(screen: Screen, ended: tuple[Ended, ...]) -> Exit:

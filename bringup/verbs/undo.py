@@ -6,23 +6,17 @@ from typing import Annotated
 
 from ..core.errors import Exit, gravest
 from ..core.verb import Help, Verb
+from ..options.hosts import HostSelection, Workspace
 from ..report.screen import Screen
-from .common import AcceptNew, Exclude, Folder, Groups, Hosts, KnownHosts, Limit, State
 
 
 def undo(
     screen: Screen,
     *,
-    host: Hosts = (),
-    group: Groups = (),
-    limit: Limit = "",
-    exclude: Exclude = (),
+    hosts: HostSelection,
     to: Annotated[str, Help("take back all receipts down to and with this one")] = "",
     check: Annotated[bool, Help("show what would change; write nothing")] = False,
-    inventory: Folder = "inventory",
-    state: State = "",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: Workspace,
 ) -> Exit:
     """Take back what bringup changed on hosts, from its receipts.
 
@@ -30,15 +24,14 @@ def undo(
     content, packages their old state; what has no way back is named. Refused, before anything is
     changed, where somebody changed one of these things since.
     """
-    from ..flow.open import Choice, choose, read_inventory, tools_for
+    from ..flow.open import choose, read_inventory, tools_for
     from ..flow.undo import undo as run
     from ..report.undo import undo_view, undone_document
 
-    choice = Choice(inventory, host, group, limit, exclude, known_hosts, accept_new, state)
-    known = read_inventory(inventory)
-    hosts = choose(known, choice)
-    with tools_for(known, choice, screen.tell) as tools:
-        undone = run(tools, hosts, to=to, check=check)
+    known = read_inventory(workspace.inventory)
+    chosen = choose(known, hosts)
+    with tools_for(known, workspace, screen.tell) as tools:
+        undone = run(tools, chosen, to=to, check=check)
     screen.show(undo_view(undone))
     for one in undone:
         screen.emit(undone_document(one))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Blocked, Exit, gravest
 from ..core.verb import Help, Verb
+from ..options.hosts import BareWorkspace, Hosts
+from ..options.weights import Copying, DeploymentWord, ModelCopy, Sums
 from ..report.screen import Screen
-from .common import AcceptNew, Folder, Hosts, KnownHosts
 
 if TYPE_CHECKING:
     from ..core.event import Event, Listen
@@ -16,34 +17,14 @@ if TYPE_CHECKING:
     from ..flow.weights_run import Copied
     from ..weights.plan import HostPlan
 
-DeploymentWord = Annotated[str, Help("deployment that says hosts and model path, instead of --to")]
-Sums = Annotated[str, Help("compare with these SHA-256: a SHA256SUMS file, or git-lfs pointers")]
-
 
 def weights_sync(
     screen: Screen,
     *,
-    from_: Annotated[
-        str, Help("the source: HOST:PATH, or PATH here (default: whoever has all)")
-    ] = "",
-    mounted: Annotated[str, Help("the source: a path that each host sees itself, as a NAS")] = "",
-    to: Annotated[tuple[str, ...], Help("folder: HOSTS:PATH (b300-[01-10]:/p); repeatable")] = (),
-    deployment: DeploymentWord = "",
-    host: Hosts = (),
-    draft: Annotated[bool, Help("the deployment's draft model, instead of its model")] = False,
+    what: ModelCopy,
     check: Annotated[bool, Help("show what would be copied; write nothing")] = False,
-    hashes: Annotated[bool, Help("compare SHA-256 of whole files as well; reads them all")] = False,
-    sums: Sums = "",
-    limit_mb_s: Annotated[float, Help("most MB/s that a host takes in; 0 is no limit")] = 0.0,
-    streams: Annotated[int, Help("files that a host takes in at a time")] = 4,
-    at_once: Annotated[int, Help("hosts that take in at a time")] = 16,
-    way: Annotated[str, Help("direct: from host to host; through: by way of here")] = "direct",
-    port: Annotated[int, Help("port that hosts serve on; 0 takes one from 20000 to 31999")] = 0,
-    every: Annotated[bool, Help("also weight files that the index does not name")] = False,
-    replace: Annotated[bool, Help("write over files that differ, another revision's too")] = False,
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    how: Copying,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Copy a model folder to the hosts that lack it, or a part of it; what is there stays.
 
@@ -53,19 +34,12 @@ def weights_sync(
     mixed in. Exit codes: 0 done, 1 failed, 2 wrong input, 3 not reachable, 4 refused, 5 would copy.
     """
     from ..flow.bundle_open import opened
-    from ..flow.open import Choice
     from ..flow.weights import plan_sync
-    from ..flow.weights_open import Asked, wish_of
+    from ..flow.weights_open import wish_of
     from ..flow.weights_run import copy
 
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
-    asked = Asked(
-        from_, mounted, to, deployment, host, hashes=hashes, sums=sums, limit_mb_s=limit_mb_s,
-        streams=streams, at_once=at_once, way=way, port=port, draft=draft, every=every,
-        replace=replace,
-    )  # fmt: skip
-    with opened(choice, _live(screen), needed=True) as (known, tools):
-        plan = plan_sync(tools, wish_of(asked, known, tools))
+    with opened(workspace, _live(screen), needed=True) as (known, tools):
+        plan = plan_sync(tools, wish_of(what, how, known, tools))
         _show(screen, plan)
         done = {} if check else copy(tools, plan)
     return _ended(screen, plan, done)
@@ -79,9 +53,7 @@ def weights_check(
     host: Hosts = (),
     hashes: Annotated[bool, Help("compare SHA-256 with those that a hub's cache names")] = False,
     sums: Sums = "",
-    inventory: Folder = "inventory",
-    known_hosts: KnownHosts = "",
-    accept_new: AcceptNew = False,
+    workspace: BareWorkspace,
 ) -> Exit:
     """Tell whether model folders are whole: index, sizes and headers; sums on request.
 
@@ -89,14 +61,12 @@ def weights_check(
     1 one is not, 3 one could not be looked at.
     """
     from ..flow.bundle_open import opened, spot
-    from ..flow.open import Choice
     from ..flow.weights_check import check
     from ..flow.weights_open import targets_of
     from ..report.weights import check_document, check_view
 
-    choice = Choice(inventory, known_hosts=known_hosts, accept_new=accept_new)
     needed = not folder or any(spot(word).hosts for word in folder)
-    with opened(choice, screen.tell, needed=needed) as (known, tools):
+    with opened(workspace, screen.tell, needed=needed) as (known, tools):
         rows = check(
             tools, targets_of(folder, deployment, host, known, tools), hashes=hashes, sums=sums
         )

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from bringup.flow.bench_host import in_use
-from bringup.flow.open import Choice, read_inventory, tools_for
+from bringup.flow.open import read_inventory, tools_for
+from bringup.options.hosts import Workspace
 from tests.dynamo.processes import until
 from tests.fleet.yard import Yard
 
@@ -205,11 +206,11 @@ def test_a_host_that_is_cut_off_keeps_the_rows_before(host: Ground) -> None:
 
 def test_memory_that_nobody_holds_is_waited_for_until_it_is_free(host: Ground) -> None:
     known = read_inventory(str(host.inventory))
-    choice = Choice(str(host.inventory), known_hosts=str(host.yard.known_hosts),
+    workspace = Workspace(inventory=str(host.inventory), known_hosts=str(host.yard.known_hosts),
                     state=str(host.folder / "state"))  # fmt: skip
     one = known.hosts[host.host.name]
     host.host.exec("touch", "/model/leak")
-    with tools_for(known, choice, lambda _: None) as tools:
+    with tools_for(known, workspace, lambda _: None) as tools:
         assert in_use(tools, one, (0, 1)) == "GPU 0: 90,000 MiB in use; GPU 1: 90,000 MiB in use"
         host.host.exec("sh", "-c", "(sleep 2; rm /model/leak) >/dev/null 2>&1 &")
         assert in_use(tools, one, (0, 1), wait_s=240) == ""

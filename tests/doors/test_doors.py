@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from bringup.core.errors import Blocked, Exit, UsageError
-from bringup.core.verb import Help, Verb, options
+from bringup.core.verb import Help, Verb, Without, arguments, options
 from bringup.doors import cli
 from bringup.doors import invoke as tasks
 from bringup.doors.run import offered, perform
@@ -51,6 +54,72 @@ def sample(
 
 
 SAMPLE = Verb("room.sample", sample)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    most: Annotated[int, Help("the most")] = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Options that go together."""
+
+    from_: Annotated[str, Help("where from")]
+    inner: Inner
+    quiet: Annotated[bool, Help("say less")] = False
+
+
+def grouped(screen: Screen, *, first: bool = False, group: Group, last: bool = False) -> Exit:
+    """Take a group."""
+    screen.emit({"first": first, "group": group, "last": last})
+    return Exit.DONE
+
+
+def partial(screen: Screen, *, group: Annotated[Group, Without(("quiet",))]) -> Exit:
+    """Take a part of a group."""
+    return grouped(screen, group=group)
+
+
+def test_a_group_unfolds_in_its_place() -> None:
+    names = [option.name for option in options(Verb("grouped", grouped))]
+    assert names == ["first", "from_", "most", "quiet", "last"]
+
+
+def test_a_group_carries_help_default_and_need_of_its_fields() -> None:
+    source, most, *_ = options(Verb("grouped", grouped))[1:]
+    assert (source.help.text, source.flag, source.is_needed) == ("where from", "--from", True)
+    assert (most.type, most.default, most.is_needed) == (int, 3, False)
+
+
+def test_a_verb_gets_its_groups_filled_from_the_command_line() -> None:
+    words = ["--from", "here", "--most", "9", "--last", "--json"]
+    done = CliRunner().invoke(cli.command(Verb("grouped", grouped)), words)
+    assert json.loads(done.output) == {
+        "first": False,
+        "group": {"from_": "here", "inner": {"most": 9}, "quiet": False},
+        "last": True,
+    }
+
+
+def test_a_field_that_a_verb_leaves_out_is_no_option_and_keeps_its_default() -> None:
+    verb = Verb("partial", partial)
+    assert [option.name for option in options(verb)] == ["from_", "most"]
+    given = arguments(verb, {"from_": "here", "most": 1})
+    assert given == {"group": Group(from_="here", inner=Inner(most=1), quiet=False)}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_no_two_groups_of_a_verb_have_an_option_in_common(name: str) -> None:
+    flags = [option.flag for option in offered(VERBS[name])]
+    assert len(flags) == len(set(flags))
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_only_arguments_of_a_function_are_arguments_of_its_verb(name: str) -> None:
+    found = signature(VERBS[name].act).parameters.values()
+    own = {one.name for one in found if one.kind is not one.KEYWORD_ONLY}
+    assert {option.name for option in options(VERBS[name]) if option.is_argument} <= own
 
 
 @pytest.mark.parametrize("name", VERBS)

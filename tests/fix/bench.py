@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from bringup.core.event import Listen, ignore
 from bringup.core.fixes import Choice, Risk
 from bringup.core.outcome import Ended
-from bringup.flow.open import Choice as Meant
 from bringup.flow.open import choose, deployments_for, read_inventory, tools_for
 from bringup.flow.provision import provision
 from bringup.flow.types import Order, Tools
 from bringup.flow.undo import Undone, undo
+from bringup.options.hosts import HostSelection, Workspace
 
 from .test_provision_fix import Desk
 
@@ -25,10 +25,10 @@ class Bench:
     desk: Desk
 
     @property
-    def _meant(self) -> Meant:
+    def _workspace(self) -> Workspace:
         folder = self.desk.folder
-        return Meant(
-            str(folder / "inventory"), (self.desk.host.name,), state=str(folder / "state"),
+        return Workspace(
+            inventory=str(folder / "inventory"), state=str(folder / "state"),
             known_hosts=str(self.desk.yard.known_hosts),
         )  # fmt: skip
 
@@ -36,10 +36,10 @@ class Bench:
     def _order(
         self, fix: Choice | None, *, check: bool, listen: Listen
     ) -> Iterator[tuple[Tools, Order]]:
-        known = read_inventory(self._meant.inventory)
-        hosts = choose(known, self._meant)
+        known = read_inventory(self._workspace.inventory)
+        hosts = choose(known, HostSelection(host=(self.desk.host.name,)))
         order = Order(known, hosts, deployments_for(known, hosts, ""), check=check, fix=fix)
-        with tools_for(known, self._meant, listen) as tools:
+        with tools_for(known, self._workspace, listen) as tools:
             yield tools, order
 
     def provision(

@@ -18,9 +18,10 @@ from typing import Any
 import yaml
 
 from bringup.decide import Design
-from bringup.flow.open import Choice, read_inventory, tools_for
+from bringup.flow.open import read_inventory, tools_for
 from bringup.flow.provision import steps_of
 from bringup.flow.serve import Wish, know
+from bringup.options.hosts import Workspace
 from tests.dynamo.processes import Program
 from tests.fleet.yard import FleetHost, Yard
 
@@ -124,9 +125,9 @@ class Docked:
         """Write what `provision` would write; the hosts' lack of GPUs would stop it."""
         known = read_inventory(str(self.inventory))
         wish = Wish(known, known.deployments[NAME])
-        choice = Choice(str(self.inventory), known_hosts=str(self.yard.known_hosts),
+        workspace = Workspace(inventory=str(self.inventory), known_hosts=str(self.yard.known_hosts),
                         state=str(self.folder / "state"))  # fmt: skip
-        with tools_for(known, choice, lambda _: None) as tools:
+        with tools_for(known, workspace, lambda _: None) as tools:
             found = know(tools, wish)
             for part in found.parts.values():
                 host = part.world.host

@@ -25,10 +25,11 @@ from bringup.core.facts import Facts
 from bringup.decide import Design, design
 from bringup.edge.render import Renderer
 from bringup.engines.values import values
-from bringup.flow.open import Choice, read_inventory
+from bringup.flow.open import read_inventory
 from bringup.flow.provision import steps_of
 from bringup.flow.serve import Wish, know
 from bringup.flow.serve_open import serving_tools
+from bringup.options.hosts import Workspace
 from tests.dynamo.loopback import WORKER, Loopback
 from tests.dynamo.processes import Program, free_low_port, free_ports, until
 
@@ -265,8 +266,8 @@ class Practice:
     def write_scripts_by_facts(self) -> None:
         """Write what `provision` would write: by the facts of this machine, where `start` looks."""
         known = read_inventory(str(self.inventory))
-        choice = Choice(str(self.inventory), state=str(self.folder / "state"))
-        with serving_tools(known, choice, lambda _: None, local=True) as tools:
+        workspace = Workspace(inventory=str(self.inventory), state=str(self.folder / "state"))
+        with serving_tools(known, workspace, lambda _: None, local=True) as tools:
             for part in know(tools, Wish(known, known.deployments[NAME])).parts.values():
                 host = part.world.host
                 for step in steps_of(tools, Design(host, (), (part,))):

@@ -19,9 +19,10 @@ from bringup.core.errors import Blocked
 from bringup.core.event import Event
 from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.edge.store import Store
-from bringup.flow.slurm import Held, Taking, give, take
+from bringup.flow.slurm import Held, give, take
 from bringup.flow.types import Tools
 from bringup.flow.undo import undo
+from bringup.options.slurm import Taking
 from tests.fleet.yard import Yard
 from tests.weights.hands import NoRenderer
 
@@ -29,7 +30,7 @@ from .cluster import Cluster, await_gone, await_text
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
-QUICK = Taking(wait_s=600, poll_s=0.3)
+QUICK = Taking(wait_s=600)
 
 
 @contextmanager
@@ -53,11 +54,11 @@ def test_a_free_host_is_taken_and_given_back(
 ) -> None:
     host = cluster.host.host()
     with tools_of(cluster, yard, tmp_path) as tools:
-        wish = Taking(drain=drain, wait_s=600, poll_s=0.3, reason="ticket 4711")
-        (held,) = take(tools, [host], wish)
+        wish = Taking(drain=drain, wait_s=600, reason="ticket 4711")
+        (held,) = take(tools, [host], wish, poll_s=0.3)
         assert held.error is None
         await_text(cluster.node, flag)
-        (again,) = take(tools, [host], wish)
+        (again,) = take(tools, [host], wish, poll_s=0.3)
         assert (again.changes, again.error) == ((), None)
         (given,) = give(tools, [host])
         assert len(given.changes) == 1
@@ -69,7 +70,9 @@ def test_jobs_are_waited_for_and_named(cluster: Cluster, yard: Yard, tmp_path: P
     job, events, host = cluster.submit(600), list[Event](), cluster.host.host()
     with tools_of(cluster, yard, tmp_path, events) as tools:
         rows: list[Held] = []
-        thread = threading.Thread(target=lambda: rows.extend(take(tools, [host], QUICK)))
+        thread = threading.Thread(
+            target=lambda: rows.extend(take(tools, [host], QUICK, poll_s=0.3))
+        )
         thread.start()
         said = await_text(lambda: " ".join(e.text for e in events if e.stage == "wait"), "left:")
         assert re.search(rf"job {job} of operator \(train, at most (9|10) min more\)", said), said
@@ -84,11 +87,11 @@ def test_a_wait_that_is_over_gives_the_host_back(
 ) -> None:
     cluster.submit(600)
     with tools_of(cluster, yard, tmp_path) as tools:
-        (late,) = take(tools, [cluster.host.host()], Taking(wait_s=1, poll_s=0.2))
+        (late,) = take(tools, [cluster.host.host()], Taking(wait_s=1), poll_s=0.2)
         assert isinstance(late.error, Blocked)
         assert "1 job still runs; it was given back" in late.error.message
         await_gone(cluster.node, "RESERVED")
-        (kept,) = take(tools, [cluster.host.host()], Taking(wait_s=1, poll_s=0.2, keep=True))
+        (kept,) = take(tools, [cluster.host.host()], Taking(wait_s=1, keep=True), poll_s=0.2)
     assert kept.error is None
     assert "RESERVED" in await_text(cluster.node, "RESERVED")
 
@@ -109,7 +112,7 @@ def test_a_silent_controller_is_unknown_and_nothing_is_done(
 ) -> None:
     stand_in.silence()
     with tools_of(stand_in, yard, tmp_path) as tools:
-        (held,) = take(tools, [stand_in.host.host()], QUICK)
+        (held,) = take(tools, [stand_in.host.host()], QUICK, poll_s=0.3)
     assert isinstance(held.error, Blocked)
     assert "cannot tell how Slurm sees" in held.error.message
 
@@ -118,7 +121,7 @@ def test_check_changes_nothing(stand_in: Cluster, yard: Yard, tmp_path: Path) ->
     stand_in.submit(600)
     before = stand_in.node()
     with tools_of(stand_in, yard, tmp_path) as tools:
-        (held,) = take(tools, [stand_in.host.host()], Taking(check=True))
+        (held,) = take(tools, [stand_in.host.host()], Taking(), check=True)
     assert len(held.changes) == len(held.jobs) == 1
     assert "RESERVED" not in stand_in.node()
     assert before.partition("CPULoad")[0] == stand_in.node().partition("CPULoad")[0]
