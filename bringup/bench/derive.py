@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeVar
@@ -42,6 +42,12 @@ def named(name: str) -> Topology:
             remedy=f"name one of {', '.join(by_name)}",
         )
     return by_name[name]
+
+
+def chosen(names: Iterable[str]) -> tuple[Topology, ...]:
+    """Return topologies by short names, in the order of `SHORT`; none named is all of them."""
+    wanted = set(map(named, names)) or set(SHORT)
+    return tuple(topology for topology in SHORT if topology in wanted)
 
 
 @dataclass(frozen=True, slots=True)

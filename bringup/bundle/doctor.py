@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ..core.errors import Exit
 from ..core.reading import Unknown
 from ..core.rules import Finding, Level, Row, Seen, Status, judge, passed, unknown
 from . import symptoms
@@ -27,6 +28,14 @@ def causes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that name something to mend, the gravest first."""
     wrong = (f for f in findings if f.status in (Status.FAIL, Status.WARN))
     return tuple(sorted(wrong, key=lambda finding: finding.status is not Status.FAIL))
+
+
+def code_of(findings: Iterable[Finding]) -> Exit:
+    """Return 0 where the model is listed and sound, 1 where a cause was found, else 3."""
+    every = tuple(findings)
+    if causes(every):
+        return Exit.FAILED
+    return Exit.DONE if is_sound(every) else Exit.UNREACHABLE
 
 
 def is_sound(findings: Iterable[Finding]) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 
 from ..core.errors import Blocked
 from ..core.event import Event, Listen, ignore
@@ -42,27 +41,33 @@ def check(
         **(recipe.base_packages or {}),
     }
     full = [pin for pin in recipe.packages if pin.name not in recipe.no_deps]
+    releases, resolution = _asked(
+        recipe.packages,
+        lambda pin: index.release(pin, target),
+        lambda: index.resolve(full, target, held),
+    )
+    digest = digest_of_tag(engine, recipe.base.reference) if engine else ""
+    return judge(ROWS, Bench(recipe, releases, resolution, flags or {}, digest))
+
+
+def _asked(
+    pins: Iterable[Pin],
+    release: Callable[[Pin], Reading[Release]],
+    resolve: Callable[[], Reading[Resolution]],
+) -> tuple[dict[Pin, Reading[Release]], Reading[Resolution]]:
+    """Ask for the resolution and every release, four at a time."""
+    every = tuple(pins)
     releases: dict[Pin, Reading[Release]] = {}
     resolution: list[Reading[Resolution]] = []
 
-    def release(pin: Pin) -> None:
-        releases[pin] = index.release(pin, target)
+    def ask(pin: Pin | None) -> None:
+        if pin is None:
+            resolution.append(resolve())
+        else:
+            releases[pin] = release(pin)
 
-    def resolve() -> None:
-        resolution.append(index.resolve(full, target, held))
-
-    asks: tuple[Callable[[], None], ...] = (
-        resolve, *(partial(release, pin) for pin in recipe.packages),
-    )  # fmt: skip
-    side_by_side(asks, lambda ask: ask(), limit=4)
-    bench = Bench(
-        recipe,
-        {pin: releases[pin] for pin in recipe.packages},
-        resolution[0],
-        flags or {},
-        digest_of_tag(engine, recipe.base.reference) if engine else "",
-    )
-    return judge(ROWS, bench)
+    side_by_side((None, *every), ask, limit=4)
+    return {pin: releases[pin] for pin in every}, resolution[0]
 
 
 def digest_of_tag(engine: Engine, reference: str) -> str:

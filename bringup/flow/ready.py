@@ -29,7 +29,7 @@ from ..readiness.verdict import Over, Ready, Terms, Verdict, Waiting, judge
 from ..readiness.watch import State, Watched, advance, begin
 from .look import Looker
 from .request import Request
-from .targets import Target, as_written, head_ask, head_name
+from .targets import Target, as_written, head_ask, head_name, words_of
 from .types import Tools
 from .unlisted import explained
 
@@ -53,6 +53,12 @@ class Waited:
     @property
     def code(self) -> Exit:
         return Exit.DONE if isinstance(self.verdict, Ready) else Exit.FAILED
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """What stands for HOST, ROLE and the like in a remedy: of the worker that it is about."""
+        who = getattr(self.verdict, "who", "")
+        return words_of(self.target, next((w for w in self.target.workers if w.key == who), None))
 
 
 @dataclass(frozen=True, slots=True)

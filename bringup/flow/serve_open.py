@@ -11,7 +11,8 @@ from ..core.host import Inventory
 from ..core.remote import Traffic
 from ..edge.local import LocalRemote
 from ..options.hosts import Workspace
-from .open import tools_for
+from .open import read_inventory, tools_for
+from .targets import Target, find_deployment, target_of
 from .types import Tools
 
 
@@ -29,6 +30,12 @@ class LocalFleet:
 
     def close(self) -> None:
         """Nothing was opened."""
+
+
+def target_in(workspace: Workspace, deployment: str) -> Target:
+    """Return the named deployment as it is served, or the only one; raises UsageError."""
+    known = read_inventory(workspace.inventory)
+    return target_of(known, find_deployment(known, deployment))
 
 
 @contextmanager

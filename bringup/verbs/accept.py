@@ -74,9 +74,7 @@ def accept(
     """
     from ..flow.accept import accept as run
     from ..flow.accept import earlier, keep
-    from ..flow.open import read_inventory
-    from ..flow.serve_open import serving_tools
-    from ..flow.targets import find_deployment, target_of
+    from ..flow.serve_open import serving_tools, target_in
     from ..report.accept import page
     from ..serve.acceptance import beside
 
@@ -84,10 +82,9 @@ def accept(
         return _show_loads(screen)
     wanted = _load(load or "small", shape)
     limits = _limits(wanted.limits, said)
-    known = read_inventory(workspace.inventory)
-    target = target_of(known, find_deployment(known, deployment))
+    target = target_in(workspace, deployment)
     other = _second(target, reader)
-    with serving_tools(known, workspace, screen.tell, local=local) as tools:
+    with serving_tools(target.inventory, workspace, screen.tell, local=local) as tools:
         before = earlier(tools, target.deployment.name)
         ran = run(tools, target, wanted, limits, url=url, via=via, beside=other)
         rows = beside(ran.accepted, before)

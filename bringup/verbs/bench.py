@@ -12,8 +12,12 @@ from ..options.serving import Accept, DeploymentWord, Local
 from ..report.screen import Screen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..bench.table import Bench
     from ..flow.bench_open import Planned
+    from ..flow.bench_task import Task
+    from ..flow.types import Tools
 
 
 def bench_topologies(
@@ -37,31 +41,36 @@ def bench_topologies(
     or gave no result, 2 wrong input, 3 not reachable, 4 some refused, nothing was started there,
     5 check mode, would start.
     """
-    from ..bench.clock import took
-    from ..bench.derive import SHORT, named
-    from ..bench.table import code_of
-    from ..flow.bench import Run
-    from ..flow.bench_keep import alone, keep_page, kept
+    from ..bench.derive import chosen
+    from ..flow.bench_keep import kept
     from ..flow.bench_open import gone_on, plan, prepare
     from ..flow.open import read_inventory
     from ..flow.serve_open import serving_tools
     from ..flow.targets import find_deployment
-    from ..report.bench_page import page
 
-    topologies = tuple(one for one in SHORT if one in set(map(named, wanted.topology)))
+    topologies = chosen(wanted.topology)
     known = read_inventory(workspace.inventory)
-    chosen = find_deployment(known, deployment)
+    subject = find_deployment(known, deployment)
     with serving_tools(known, workspace, screen.tell, local=local) as tools:
-        task, blank = prepare(tools, known, chosen, wanted, accept=accept, pace=pace)
-        before = kept(tools, chosen.name)
-        bench = gone_on(blank, () if fresh else before, topologies or tuple(SHORT))
+        task, blank = prepare(tools, known, subject, wanted, accept=accept, pace=pace)
+        before = kept(tools, subject.name)
+        bench = gone_on(blank, () if fresh else before, topologies)
         if check:
             return _tell_plan(screen, bench, plan(tools, task, bench))
-        with alone(tools, chosen.name):
-            bench = Run(tools, task, bench, took(before)).go()
-            file = keep_page(tools, bench, page(bench))
-    _tell(screen, bench, str(file))
-    return code_of(bench)
+        bench, file = _measured(tools, task, bench, before)
+    return _tell(screen, bench, file)
+
+
+def _measured(tools: Tools, task: Task, bench: Bench, before: Iterable[Bench]) -> tuple[Bench, str]:
+    """Measure what has no row yet, and write the page; nobody else measures it meanwhile."""
+    from ..bench.clock import took
+    from ..flow.bench import Run
+    from ..flow.bench_keep import alone, keep_page
+    from ..report.bench_page import page
+
+    with alone(tools, bench.deployment):
+        bench = Run(tools, task, bench, took(before)).go()
+        return bench, str(keep_page(tools, bench, page(bench)))
 
 
 def _tell_plan(screen: Screen, bench: Bench, planned: tuple[Planned, ...]) -> Exit:
@@ -72,12 +81,13 @@ def _tell_plan(screen: Screen, bench: Bench, planned: tuple[Planned, ...]) -> Ex
     return Exit.WOULD_CHANGE if any(one.starts for one in planned) else Exit.BLOCKED
 
 
-def _tell(screen: Screen, bench: Bench, file: str) -> None:
-    from ..bench.table import document
+def _tell(screen: Screen, bench: Bench, file: str) -> Exit:
+    from ..bench.table import code_of, document
     from ..report.bench import bench_view
 
     screen.show(bench_view(bench, file))
     screen.emit({**document(bench), "page": file})
+    return code_of(bench)
 
 
 VERBS = (Verb("bench.topologies", bench_topologies),)

@@ -15,6 +15,7 @@ from ..report.screen import Screen
 if TYPE_CHECKING:
     from ..bundle.kubernetes import Volume
     from ..bundle.reports import Placed
+    from ..core.rules import Finding
     from ..edge.bundle_files import Opened
 
 Bundle = Annotated[str, Help("the bundle, a .tgz")]
@@ -189,7 +190,6 @@ def bundle_doctor(
     answers and how it was started. Exit codes: 0 listed and sound, 1 a cause was found, 3 none was
     found and something could not be looked at.
     """
-    from ..bundle.doctor import causes, is_sound
     from ..flow.bundle_doctor import Frontend
     from ..flow.bundle_open import (
         announcer,
@@ -200,7 +200,6 @@ def bundle_doctor(
         said_of,
         way_to_services,
     )
-    from ..report.bundle import diagnosis_document, diagnosis_view
 
     with opened(workspace, screen.tell, needed=bool(deployment or spot.host)) as (known, tools):
         served = deployment_of(known, deployment)
@@ -211,11 +210,16 @@ def bundle_doctor(
             model, Frontend(url, dynamo), spot, near,
             announcer(discovery, served, way), opener=way,
         )  # fmt: skip
+    return _tell_diagnosis(screen, model, findings)
+
+
+def _tell_diagnosis(screen: Screen, model: str, findings: tuple[Finding, ...]) -> Exit:
+    from ..bundle.doctor import code_of
+    from ..report.bundle import diagnosis_document, diagnosis_view
+
     screen.show(diagnosis_view(model, findings))
     screen.emit(diagnosis_document(model, findings))
-    if causes(findings):
-        return Exit.FAILED
-    return Exit.DONE if is_sound(findings) else Exit.UNREACHABLE
+    return code_of(findings)
 
 
 def _opened(bundle: str, *, load: bool, screen: Screen) -> Opened:

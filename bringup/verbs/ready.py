@@ -11,7 +11,10 @@ from ..options.serving import Local
 from ..report.screen import Screen
 
 if TYPE_CHECKING:
-    from ..readiness import verdict, watch
+    from ..flow.ready import Show, Waited
+    from ..readiness.diagnosis import Diagnosis
+    from ..readiness.verdict import Verdict
+    from ..readiness.watch import State
 
 DeploymentWord = Annotated[str, Help("deployment to wait for; may be left out where there is one")]
 
@@ -34,32 +37,41 @@ def ready(
     once where a cause is certain, with what to do. All is asked through the hosts' SSH connections.
     Exit codes: 0 serves, 1 will not (or, with --now, does not yet), 2 wrong input, 3 not reachable.
     """
-    from ..flow.open import read_inventory
-    from ..flow.ready import Wait, budgets, told
-    from ..flow.serve_open import serving_tools
-    from ..flow.targets import find_deployment, target_of, words_of
-    from ..report.ready import ready_document, state_view, verdict_view
+    from ..flow.ready import Wait, budgets
+    from ..flow.serve_open import serving_tools, target_in
 
-    known = read_inventory(workspace.inventory)
-    target = target_of(known, find_deployment(known, deployment))
+    target = target_in(workspace, deployment)
+    with serving_tools(target.inventory, workspace, screen.tell, local=local) as tools:
+        wait = Wait(
+            tools, target, _live(screen), every, answer_within, once=now, seconds=budgets(budget)
+        )
+        ended = wait.run()
+    _tell(screen, ended)
+    return ended.code
+
+
+def _live(screen: Screen) -> Show:
+    """Return what shows each look: the state as it stands on a terminal, what changed elsewhere."""
+    from ..flow.ready import told
+    from ..report.ready import state_view
+
     tell = told(screen.tell)
 
-    def show(seen: watch.State, judged: verdict.Verdict) -> None:
+    def show(seen: State, judged: Verdict) -> None:
         tell(seen, judged)
         screen.watch(state_view(seen, judged))
 
-    with serving_tools(known, workspace, screen.tell, local=local) as tools:
-        wait = Wait(tools, target, show, every, answer_within, once=now, seconds=budgets(budget))
-        ended = wait.run()
-    who = getattr(ended.verdict, "who", "")
-    worker = next((w for w in ended.target.workers if w.key == who), None)
-    words = words_of(ended.target, worker)
+    return show
+
+
+def _tell(screen: Screen, ended: Waited) -> None:
+    from ..report.ready import ready_document, verdict_view
+
+    name, words = ended.target.deployment.name, ended.words
     screen.show(verdict_view(ended.state, ended.verdict, ended.seconds, words))
-    name = target.deployment.name
     if not ended.state.is_started:
         screen.show(f"\nnothing of it is started: bringup serve.start --deployment {name}")
     screen.emit(ready_document(name, ended.state, ended.verdict, ended.seconds, words))
-    return ended.code
 
 
 def diagnose(
@@ -80,11 +92,6 @@ def diagnose(
     cause was found, or all is well; 1 neither; 2 wrong input; 3 not reachable.
     """
     from ..flow.diagnose import diagnose_text, read_text
-    from ..flow.diagnose_hosts import diagnose_hosts
-    from ..flow.open import choose, read_inventory
-    from ..flow.serve import Wish
-    from ..flow.serve_open import serving_tools
-    from ..flow.targets import find_deployment, target_of
     from ..readiness.failures import Case
     from ..report.diagnose import diagnosis_block, diagnosis_document
 
@@ -94,17 +101,29 @@ def diagnose(
         )
     found = [diagnose_text(source, read_text(source), Case(engine)) for source in log]
     if host or deployment:
-        known = read_inventory(workspace.inventory)
-        target = target_of(known, find_deployment(known, deployment))
-        meant = choose(known, HostSelection(host=host)) if host else ()
-        names = tuple(one.name for one in meant)
-        with serving_tools(known, workspace, screen.tell, local=local) as tools:
-            found += diagnose_hosts(tools, Wish(known, target.deployment, names), target)
+        found += _diagnosed(screen, host, deployment, workspace, local=local)
     for one in found:
         screen.show(diagnosis_block(one, with_source=len(found) > 1))
         screen.emit(diagnosis_document(one))
     is_told = any(one.matches for one in found) or all(one.is_well for one in found)
     return Exit.DONE if is_told else Exit.FAILED
+
+
+def _diagnosed(
+    screen: Screen, host: tuple[str, ...], deployment: str, workspace: Workspace, *, local: bool
+) -> list[Diagnosis]:
+    """Look at the workers of a deployment, or at those of its hosts that are named."""
+    from ..flow.diagnose_hosts import diagnose_hosts
+    from ..flow.open import choose
+    from ..flow.serve import Wish
+    from ..flow.serve_open import serving_tools, target_in
+
+    target = target_in(workspace, deployment)
+    known = target.inventory
+    meant = choose(known, HostSelection(host=host)) if host else ()
+    wish = Wish(known, target.deployment, tuple(one.name for one in meant))
+    with serving_tools(known, workspace, screen.tell, local=local) as tools:
+        return diagnose_hosts(tools, wish, target)
 
 
 VERBS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from ..core.errors import Exit, UsageError, gravest
@@ -12,8 +13,9 @@ from ..report.screen import Screen
 from .common import knob_settings
 
 if TYPE_CHECKING:
-    from ..core.host import Inventory
     from ..core.outcome import Ended
+    from ..flow.restart import Turn
+    from ..flow.serve import Wish
     from ..flow.targets import Target
 
 Check = Annotated[bool, Help("show what would be done; do nothing")]
@@ -38,18 +40,15 @@ def serve_start(
     services are looked at, and an owner in the way is named. Exit codes: 0 done, 1 failed, 2 wrong
     input, 3 not reachable, 4 refused (nothing was started there), 5 check mode, would start.
     """
-    from ..engines.knobs import KNOBS
-    from ..flow.serve import Wish, start
-    from ..flow.serve_open import serving_tools
+    from ..flow.serve import start
+    from ..flow.serve_open import serving_tools, target_in
     from ..serve.refusals import refuse_unknown
 
     refuse_unknown(accept)
-    known, target = _opened(workspace, workers.deployment)
-    wish = Wish(
-        known, target.deployment, _names(known, workers), workers.role, check=check,
-        recreate=recreate, accept=accept, set=knob_settings(set, KNOBS),
-    )  # fmt: skip
-    with serving_tools(known, workspace, screen.tell, local=local) as tools:
+    target = target_in(workspace, workers.deployment)
+    wish = _wish(target, workers, accept=accept, settings=set)
+    wish = replace(wish, check=check, recreate=recreate)
+    with serving_tools(target.inventory, workspace, screen.tell, local=local) as tools:
         ended = start(tools, wish)
     code = _told(screen, ended)
     if code is not Exit.DONE or check:
@@ -77,14 +76,16 @@ def serve_stop(
     that is named and plays no role any more is cleared of what the deployment left there.
     """
     from ..flow.serve import Wish, stop, stop_strays
-    from ..flow.serve_open import serving_tools
+    from ..flow.serve_open import serving_tools, target_in
 
-    known, target = _opened(workspace, workers.deployment)
+    target = target_in(workspace, workers.deployment)
     members = {one.name for one in target.hosts}
-    named = _names(known, workers)
+    named = _names(target, workers)
     here = tuple(name for name in named if name in members)
-    wish = Wish(known, target.deployment, here, workers.role, check=check, services=services)
-    with serving_tools(known, workspace, screen.tell, local=local) as tools:
+    wish = Wish(
+        target.inventory, target.deployment, here, workers.role, check=check, services=services
+    )
+    with serving_tools(target.inventory, workspace, screen.tell, local=local) as tools:
         ended = stop(tools, wish, target) if here or not named else ()
         ended += tuple(stop_strays(tools, wish, name) for name in named if name not in members)
     return _told(screen, ended)
@@ -106,39 +107,37 @@ def serve_restart(
     ends the run. A worker that would not be started again is not stopped either. A role of a single
     worker is interrupted, which is said before.
     """
-    from ..engines.knobs import KNOBS
     from ..flow.ready import told
     from ..flow.restart import alone, restart, turns
-    from ..flow.serve import Wish
-    from ..flow.serve_open import serving_tools
-    from ..flow.targets import words_of
-    from ..report.ready import verdict_view
+    from ..flow.serve_open import serving_tools, target_in
     from ..report.serve import left_document, left_view
     from ..serve.refusals import refuse_unknown
 
     refuse_unknown(accept)
-    known, target = _opened(workspace, workers.deployment)
-    wish = Wish(
-        known, target.deployment, _names(known, workers), workers.role, accept=accept,
-        set=knob_settings(set, KNOBS),
-    )  # fmt: skip
+    target = target_in(workspace, workers.deployment)
+    wish = _wish(target, workers, accept=accept, settings=set)
     for name in alone(target.deployment.roles, wish):
         screen.show(f"{name} has one worker: nothing is served while it restarts")
     codes, left = [], turns(target, wish)
-    with serving_tools(known, workspace, screen.tell, local=local) as tools:
+    with serving_tools(target.inventory, workspace, screen.tell, local=local) as tools:
         for turn in restart(tools, wish, target, told(screen.tell), wait=wait):
-            codes.append(_told(screen, turn.ended))
-            done = turn.waited
-            if done is not None:
-                who = getattr(done.verdict, "who", "")
-                words = words_of(target, next((w for w in target.workers if w.key == who), None))
-                screen.show(verdict_view(done.state, done.verdict, done.seconds, words))
-                codes.append(done.code)
+            codes.append(_told_turn(screen, turn))
             left = left[1:] if turn.is_good else left
     if left:
         screen.show(left_view(target.deployment.name, left))
     screen.emit(left_document(target.deployment.name, left))
     return gravest(codes)
+
+
+def _told_turn(screen: Screen, turn: Turn) -> Exit:
+    """Show how a worker stopped and started, and how the wait after it ended."""
+    from ..report.ready import verdict_view
+
+    code, done = _told(screen, turn.ended), turn.waited
+    if done is None:
+        return code
+    screen.show(verdict_view(done.state, done.verdict, done.seconds, done.words))
+    return gravest([code, done.code])
 
 
 def serve_status(
@@ -153,13 +152,13 @@ def serve_status(
     Exit codes: 0 all run as written, 1 some do not run, 3 some could not be looked at, 5 some run
     with other settings, or an image that its tag has left.
     """
-    from ..flow.serve_open import serving_tools
+    from ..flow.serve_open import serving_tools, target_in
     from ..flow.status import status
     from ..report.serve import status_document, status_view
     from ..serve.standing import code_of
 
-    known, target = _opened(workspace, deployment)
-    with serving_tools(known, workspace, screen.tell, local=local) as tools:
+    target = target_in(workspace, deployment)
+    with serving_tools(target.inventory, workspace, screen.tell, local=local) as tools:
         found = status(tools, target)
     screen.show(status_view(found))
     screen.emit(status_document(target.deployment.name, found))
@@ -177,7 +176,7 @@ def serve_logs(
 ) -> Exit:
     """Show the last lines of the workers' logs; of one that was stopped, those that were kept."""
     from ..core.reading import Known, value_of, why_not
-    from ..flow.serve_open import serving_tools
+    from ..flow.serve_open import serving_tools, target_in
     from ..flow.status import follow as follow_log
     from ..flow.status import logs
     from ..flow.targets import chosen
@@ -187,9 +186,9 @@ def serve_logs(
         raise UsageError(
             f"cannot show {lines} lines for {follow} seconds", remedy="as --lines 50 --follow 30"
         )
-    known, target = _opened(workspace, workers.deployment)
-    wanted = chosen(target.workers, hosts=_names(known, workers), roles=workers.role)
-    with serving_tools(known, workspace, screen.tell, local=local) as tools:
+    target = target_in(workspace, workers.deployment)
+    wanted = chosen(target.workers, hosts=_names(target, workers), roles=workers.role)
+    with serving_tools(target.inventory, workspace, screen.tell, local=local) as tools:
         if follow and len(wanted) == 1:
             follow_log(tools, wanted[0], screen.tell, follow)
             return Exit.DONE
@@ -203,21 +202,25 @@ def serve_logs(
     return Exit.DONE if read else Exit.UNREACHABLE
 
 
-def _opened(workspace: Workspace, deployment: str) -> tuple[Inventory, Target]:
-    from ..flow.open import read_inventory
-    from ..flow.targets import find_deployment, target_of
+def _wish(
+    target: Target, workers: Workers, *, accept: tuple[str, ...], settings: tuple[str, ...]
+) -> Wish:
+    from ..engines.knobs import KNOBS
+    from ..flow.serve import Wish
 
-    known = read_inventory(workspace.inventory)
-    return known, target_of(known, find_deployment(known, deployment))
+    return Wish(
+        target.inventory, target.deployment, _names(target, workers), workers.role, accept=accept,
+        set=knob_settings(settings, KNOBS),
+    )  # fmt: skip
 
 
-def _names(known: Inventory, workers: Workers) -> tuple[str, ...]:
+def _names(target: Target, workers: Workers) -> tuple[str, ...]:
     """Return the hosts whose workers are meant; none named is all."""
     from ..flow.open import choose
 
     if not workers.host:
         return ()
-    return tuple(host.name for host in choose(known, HostSelection(host=workers.host)))
+    return tuple(host.name for host in choose(target.inventory, HostSelection(host=workers.host)))
 
 
 def _told(screen: Screen, ended: tuple[Ended, ...]) -> Exit:
