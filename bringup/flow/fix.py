@@ -177,23 +177,19 @@ def _plan(
 
 
 def cleared(findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Finding, ...]:
-    """Return findings; those that a fix will clear say so, and do not block.
+    """Return findings as the fixes of this run leave them: what one of them clears blocks no more.
 
-    One that may be gone after other fixes says after which.
+    One that may be gone after other fixes says after which, and is judged when they are done.
     """
     told = {fix.finding.id: fix for fix in fixes}
-    titles = {id_: fix.title for id_, fix in told.items() if fix.is_taken}
 
     def one(finding: Finding) -> Finding:
-        title = titles.get(finding.id)
-        if finding.level is Level.OK or finding.id not in told:
+        fix = told.get(finding.id)
+        if finding.level is Level.OK or fix is None or not (fix.is_taken or fix.after):
             return finding
-        if title is None:
-            causes = ", ".join(told[finding.id].after)
-            return (
-                replace(finding, remedy=f"--fix looks again after {causes}") if causes else finding
-            )
         level = Level.WARN if finding.level is Level.BLOCK else finding.level
-        return replace(finding, level=level, remedy=f"--fix does it: {title}")
+        does = f"--fix does it: {fix.title}"
+        waits = f"--fix looks again after {', '.join(fix.after)}"
+        return replace(finding, level=level, remedy=does if fix.is_taken else waits)
 
     return tuple(map(one, findings))

@@ -35,7 +35,8 @@ def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
     for fix in ended.fixes:
         if fix.is_taken and (check or not ended.rounds):
             yield _line("+" if check else "=", fix, fix.cost)
-    left = [fix for fix in ended.fixes if not fix.is_taken]
+    yield from _waiting([fix for fix in ended.fixes if fix.after and not fix.is_taken])
+    left = [fix for fix in ended.fixes if not fix.is_taken and not fix.after]
     if left:
         where = f"bringup's commands here, the others as root on {ended.host}"
         yield Text(f"  left to you, in this order ({where}):", "yellow")
@@ -43,6 +44,14 @@ def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
         yield _line(f"{number}.", fix, fix.withheld)
         for command in fix.commands:
             yield Text(f"       {command}", no_wrap=True, overflow="ignore")
+
+
+def _waiting(fixes: Iterable[Fix]) -> Iterator[RenderableType]:
+    """Yield what others may clear: nobody needs to lend a hand before the next look."""
+    for number, fix in enumerate(fixes):
+        if not number:
+            yield Text("  looked at again once these are done:", "dim")
+        yield _line("?", fix, f"after {', '.join(fix.after)}")
 
 
 def _told(receipt: Receipt) -> Receipt:
@@ -71,6 +80,7 @@ def fix_document(fix: Fix) -> dict[str, Any]:
         "cost": fix.cost or None,
         "taken": fix.is_taken,
         "withheld": fix.withheld or None,
+        "after": list(fix.after),
         "steps": [step.id for step in fix.steps],
         "commands": list(fix.commands),
     }

@@ -87,7 +87,9 @@ def differences(before: dict[str, str], after: dict[str, str]) -> str:
 def test_a_driver_only_host_becomes_ready_and_undo_brings_its_tree_back(desk: Desk) -> None:
     before = written(desk.host)
     check = desk.objects("provision", *FIX, "--check")[0]
-    assert check["exit"] == 4, "what no fix clears still blocks"
+    assert check["exit"] == 5, "all that blocks is fixed, or looked at again after fixes"
+    one = desk.objects("provision", "--fix-only", "TIM-01", "--check")[0]
+    assert one["exit"] == 4, "a clock that runs right starts no GPU"
     assert differences(before, written(desk.host)) == "", "check mode writes nothing"
 
     first = desk.objects("provision", *FIX)[0]

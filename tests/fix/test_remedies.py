@@ -8,8 +8,9 @@ import pytest
 
 from bringup.core.fixes import Choice, Fix, Risk
 from bringup.core.reading import Absent, Known, Unknown
-from bringup.core.rules import World, judge
+from bringup.core.rules import Finding, Level, Status, World, judge
 from bringup.decide import TOLD_BY
+from bringup.flow.fix import cleared
 from bringup.probes.access import Access
 from bringup.probes.container import ContainerEngine, ContainerToolkit, DaemonConfig
 from bringup.probes.containers import Container, Containers
@@ -23,6 +24,7 @@ from bringup.probes.toolkit import Nvcc
 from bringup.remedies.gpu import package_of_manager
 from bringup.remedies.table import REMEDIES, fixes_of
 from bringup.rules import CHECKS
+from bringup.steps.command import command_step
 
 from ..rules.situations import B300, EIGHT, PAIR, world
 
@@ -209,6 +211,25 @@ def test_what_other_fixes_may_clear_is_not_left_to_a_person_yet() -> None:
     assert found["FAB-02"].is_taken
     assert found["FAB-01"].withheld == "looked at again after FAB-02"
     assert found["FAB-01"].commands == ()
+
+
+def test_only_what_no_fix_of_the_run_clears_blocks_its_plan() -> None:
+    def blocking(name: str) -> Finding:
+        return Finding(name, name, Status.FAIL, Level.BLOCK, "h1", (), "", "by hand", "")
+
+    done, waits, left = map(blocking, ("FAB-02", "FAB-01", "GPU-01"))
+    step = command_step("x", "x", "x", "x", ("x",))
+    fixes = (
+        Fix(done, "run fabric manager", Risk.SAFE, steps=(step,)),
+        Fix(waits, "", Risk.DRAIN, withheld="looked at again", after=("FAB-02",)),
+        Fix(left, "", Risk.DRAIN, withheld="no remedy", commands=("by hand",)),
+    )  # fmt: skip
+    told = {f.id: (f.level, f.remedy) for f in cleared((done, waits, left), fixes)}
+    assert told == {
+        "FAB-02": (Level.WARN, "--fix does it: run fabric manager"),
+        "FAB-01": (Level.WARN, "--fix looks again after FAB-02"),
+        "GPU-01": (Level.BLOCK, "by hand"),
+    }
 
 
 def test_a_person_is_told_to_begin_with_boards_and_driver() -> None:
