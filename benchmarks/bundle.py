@@ -18,13 +18,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bringup.bundle.reports import Outcome
+from bringup.bundle.reports import PushOutcome
 from bringup.core.remote import Traffic
 from bringup.edge.bundle_files import Opened, open_archive
 from bringup.edge.inventory import load
 from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.flow.bundle import make, read_here
-from bringup.flow.bundle_push import Target, push
+from bringup.flow.bundle_push import PushTarget, push
 from bringup.lab import fleet as lab
 
 PLACE = "/raid/frontend/Kimi-K3"
@@ -41,7 +41,7 @@ class Row:
     targets: int
     seconds: float
     traffic: Traffic
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PushOutcome, ...]
 
     def __str__(self) -> str:
         mean = self.traffic.commands / self.targets
@@ -68,7 +68,7 @@ def placed(bundle: Opened, fleet: SshFleet, names: Sequence[str], what: str) -> 
     """Push once and return what it cost."""
     before = total(fleet.traffic().values())
     remotes = [fleet.remote(name) for name in names]
-    targets = [Target(remote.host, PLACE, remote) for remote in remotes]
+    targets = [PushTarget(remote.host, PLACE, remote) for remote in remotes]
     began = time.monotonic()
     rows = push(bundle, targets)
     seconds = time.monotonic() - began

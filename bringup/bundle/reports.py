@@ -43,7 +43,7 @@ class CheckReport:
         return not self.mismatches and (self.folder is None or self.folder.is_same)
 
 
-class Outcome(Enum):
+class PushOutcome(Enum):
     """How one target of a push came out."""
 
     SAME = "same"
@@ -58,7 +58,7 @@ class Placed:
 
     host: str
     path: str
-    outcome: Outcome
+    outcome: PushOutcome
     found: str = ""
     seconds: float = 0.0
     sent: int = 0

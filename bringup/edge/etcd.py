@@ -50,7 +50,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class EndpointStatus:
     """What one endpoint says of itself. `leader` is "" while the cluster has none."""
 
     endpoint: str
@@ -143,7 +143,7 @@ class Etcd:
         rows = self._call("cluster/member/list", {}).get("members", ())
         return tuple(sorted((_member(row) for row in rows), key=lambda m: (m.name, m.id)))
 
-    def status(self) -> Mapping[str, Reading[Status]]:
+    def status(self) -> Mapping[str, Reading[EndpointStatus]]:
         """Return what each endpoint says of itself; one that does not answer is unknown."""
         return {endpoint: self._status(endpoint) for endpoint in self.endpoints}
 
@@ -151,14 +151,14 @@ class Etcd:
         """Return each endpoint's own word on its health; one that does not answer is unknown."""
         return {endpoint: self._health(endpoint) for endpoint in self.endpoints}
 
-    def _status(self, endpoint: str) -> Reading[Status]:
+    def _status(self, endpoint: str) -> Reading[EndpointStatus]:
         try:
             answer = self._post(endpoint, "maintenance/status", {})
         except ToolError as error:
             return Unknown(error.message)
         leader = str(answer.get("leader", ""))
         return Known(
-            Status(
+            EndpointStatus(
                 endpoint,
                 str(answer.get("version", "")),
                 str(answer.get("header", {}).get("member_id", "")),

@@ -103,14 +103,14 @@ def _is_flag(path: KeyPath) -> bool:
 
 def _known(
     sheet: _Sheet, images: Mapping[str, Image] | None, engines: Iterable[str] | None
-) -> deployments.Known:
+) -> deployments.Referable:
     counts = {
         host: said[("gpu_count",)].value
         for host, said in sheet.said.items()
         if ("gpu_count",) in said
     }
     readable = isinstance(sheet.hosts.document.data, dict)
-    return deployments.Known(
+    return deployments.Referable(
         sheet.roster.names if readable else None,
         counts,
         images,
@@ -119,7 +119,7 @@ def _known(
 
 
 def _problems(
-    sheet: _Sheet, known: deployments.Known, knobs: Mapping[str, Knob] | None, folder: Path
+    sheet: _Sheet, known: deployments.Referable, knobs: Mapping[str, Knob] | None, folder: Path
 ) -> Iterator[Problem]:
     yield from _all(sheet.hosts, _host_faults(sheet, knobs, folder))
     for kind in sheet.kinds.values():
@@ -171,7 +171,7 @@ def _kind_faults(entry: KindEntry, knobs: Mapping[str, Knob] | None) -> Iterator
         yield from knob_table.in_kind(entry, knobs)
 
 
-def _inventory(folder: Path, sheet: _Sheet, known: deployments.Known) -> Inventory:
+def _inventory(folder: Path, sheet: _Sheet, known: deployments.Referable) -> Inventory:
     file = sheet.hosts.entry
     return Inventory(
         str(folder),

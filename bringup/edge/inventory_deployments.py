@@ -18,7 +18,7 @@ Workers: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Referable:
     """What a deployment may refer to. None: nobody can say, so nothing is refused."""
 
     names: Names | None
@@ -27,7 +27,7 @@ class Known:
     engines: tuple[str, ...] | None
 
 
-def faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
+def faults(entry: DeploymentEntry, known: Referable) -> Iterator[Fault]:
     """Yield what a deployment lacks, and what it refers to that does not exist."""
     yield from _missing(entry)
     if entry.engine and known.engines is not None and entry.engine not in known.engines:
@@ -63,7 +63,7 @@ def _missing(entry: DeploymentEntry) -> Iterator[Fault]:
             yield ("roles", name, "mode"), "is missing"
 
 
-def _image_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
+def _image_faults(entry: DeploymentEntry, known: Referable) -> Iterator[Fault]:
     said = entry.image.said() if entry.image else {}
     name = said.get("name")
     if known.images is None or name is None or "reference" in said or entry.in_container is False:
@@ -73,7 +73,7 @@ def _image_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
         yield ("image",), f"no image folder {name!r}{hint} (one from elsewhere: say its reference)"
 
 
-def _bundle_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
+def _bundle_faults(entry: DeploymentEntry, known: Referable) -> Iterator[Fault]:
     if entry.bundle is None:
         return
     for key in ("file", "to"):
@@ -88,7 +88,7 @@ def _bundle_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
             yield from _matched(path, [hosts], known.names)[1]
 
 
-def _service_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
+def _service_faults(entry: DeploymentEntry, known: Referable) -> Iterator[Fault]:
     """Yield what stands in the way of services that bringup is to run itself."""
     said = entry.services.said() if entry.services else {}
     images = [key for key in ("etcd_image", "nats_image", "frontend_image") if key in said]
@@ -106,7 +106,7 @@ def _service_faults(entry: DeploymentEntry, known: Known) -> Iterator[Fault]:
             yield ("services", image), f"needs services.{key}: the URL that it is to answer at"
 
 
-def _players(name: str, role: RoleEntry, known: Known) -> tuple[Workers, list[Fault]]:
+def _players(name: str, role: RoleEntry, known: Referable) -> tuple[Workers, list[Fault]]:
     """Return the hosts of each worker of a role."""
     path: Path = ("roles", name)
     if (role.hosts is None) == (role.workers is None):
@@ -146,7 +146,9 @@ def _matched(path: Path, patterns: list[str], names: Names) -> tuple[list[str], 
     return hosts, found if hosts or found else [(path, "names no host")]
 
 
-def _worker_faults(name: str, role: RoleEntry, workers: Workers, known: Known) -> Iterator[Fault]:
+def _worker_faults(
+    name: str, role: RoleEntry, workers: Workers, known: Referable
+) -> Iterator[Fault]:
     hosts = [host for worker in workers for host in worker]
     for host in sorted({host for host in hosts if hosts.count(host) > 1}, key=natural):
         yield ("roles", name), f"names {host} twice"
@@ -185,7 +187,7 @@ def _overlap(one: list[int] | None, other: list[int] | None) -> bool:
     return one is None or other is None or bool(set(one) & set(other))
 
 
-def build(name: str, document: Document, entry: DeploymentEntry, known: Known) -> Deployment:
+def build(name: str, document: Document, entry: DeploymentEntry, known: Referable) -> Deployment:
     """Return a deployment. Only for an entry without faults."""
     said = entry.said()
     switches = {key: said[key] for key in ("in_container", "accept_tcp") if key in said}
@@ -208,7 +210,7 @@ def _said(entry: Strict | None) -> dict[str, Any]:  # Any: values are what the k
     return entry.said() if entry is not None else {}
 
 
-def _bundle(entry: DeploymentEntry, known: Known) -> Placement | None:
+def _bundle(entry: DeploymentEntry, known: Referable) -> Placement | None:
     """Return where the bundle goes, host patterns unfolded."""
     if entry.bundle is None or known.names is None:
         return None
@@ -217,14 +219,14 @@ def _bundle(entry: DeploymentEntry, known: Known) -> Placement | None:
     return Placement(entry.bundle.file or "", tuple(dict.fromkeys(to)))
 
 
-def _image(document: Document, entry: DeploymentEntry, known: Known) -> Image:
+def _image(document: Document, entry: DeploymentEntry, known: Referable) -> Image:
     """Return what the image folder promises, with what the deployment says about it on top."""
     said = _said(entry.image)
     folder = (known.images or {}).get(said["name"])
     return replace(folder or Image(said["name"], origin=document.origin(("image",))), **said)
 
 
-def _role(name: str, role: RoleEntry, document: Document, known: Known) -> Role:
+def _role(name: str, role: RoleEntry, document: Document, known: Referable) -> Role:
     path: Path = ("roles", name)
     return Role(
         name,

@@ -20,7 +20,7 @@ LIMIT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[T, R]):
+class ItemOutcome(Generic[T, R]):
     """What became of one item: a value, or the error that stopped it alone."""
 
     item: T
@@ -36,8 +36,8 @@ def each(
     limit: int = LIMIT,
     deadline_s: float | None = None,
     stop: threading.Event | None = None,
-    then: Callable[[Outcome[T, R]], Iterable[T]] | None = None,
-) -> Generator[Outcome[T, R]]:
+    then: Callable[[ItemOutcome[T, R]], Iterable[T]] | None = None,
+) -> Generator[ItemOutcome[T, R]]:
     """Do the work for every item, and yield each outcome when it is there.
 
     An item is taken when a thread comes free, so a slow one holds up nobody. `then` is asked, in
@@ -57,7 +57,9 @@ def each(
             if then is not None:
                 crew.take(then(outcome))
             yield outcome
-        yield from (Outcome(item, error=_left_undone(crew.stop)) for item in crew.pending.values())
+        yield from (
+            ItemOutcome(item, error=_left_undone(crew.stop)) for item in crew.pending.values()
+        )
     finally:
         crew.dismiss()
 
@@ -93,7 +95,7 @@ class _Crew(Generic[T, R]):
         self._count = 0
         self._threads = 0
         self._waiting: queue.SimpleQueue[tuple[int, T] | None] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[tuple[int, Outcome[T, R]]] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[int, ItemOutcome[T, R]]] = queue.SimpleQueue()
 
     def take(self, items: Iterable[T]) -> None:
         """Queue items; start threads where there are fewer than items and the limit."""
@@ -106,7 +108,7 @@ class _Crew(Generic[T, R]):
             threading.Thread(target=self._serve, name=name, daemon=True).start()
             self._threads += 1
 
-    def next(self, ends_at: float | None) -> Outcome[T, R] | None:
+    def next(self, ends_at: float | None) -> ItemOutcome[T, R] | None:
         """Return the next outcome, or None when the time is up or the run was stopped."""
         while True:
             try:
@@ -130,13 +132,13 @@ class _Crew(Generic[T, R]):
             self._done.put((number, _attempt(item, self._work)))
 
 
-def _attempt(item: T, work: Callable[[T], R]) -> Outcome[T, R]:
+def _attempt(item: T, work: Callable[[T], R]) -> ItemOutcome[T, R]:
     began = time.monotonic()
     try:
         value = work(item)
     except Exception as error:  # noqa: BLE001 - it stops this item alone, and is shown as it is
-        return Outcome(item, error=error, seconds=time.monotonic() - began)
-    return Outcome(item, value, seconds=time.monotonic() - began)
+        return ItemOutcome(item, error=error, seconds=time.monotonic() - began)
+    return ItemOutcome(item, value, seconds=time.monotonic() - began)
 
 
 def _left_undone(stop: threading.Event) -> ToolError:

@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class Run:
+class LoadRun:
     """One run of a load: what it records, and the words that prompts are made of."""
 
     load: Load

@@ -18,7 +18,7 @@ from ..core.event import Event
 from ..edge import aiperf, http
 from ..edge.forward import forwarded
 from ..edge.store import load_document, save_document, write_atomic
-from ..edge.streams import Place, Run, prompt_tokens
+from ..edge.streams import LoadRun, Place, prompt_tokens
 from ..serve.acceptance import SCHEMA, Accepted, document, honesty
 from ..serve.aiperf import Aiperf
 from ..serve.gaps import Recorded, summarise
@@ -79,7 +79,7 @@ def accept(
         before = _histogram(url or looker.frontend, opener)
         with _gauges(looker) as seen_gauges:
             make = partial(_text, words, at)
-            run = Run(load, place, make, partial(_progress, tools, model))
+            run = LoadRun(load, place, make, partial(_progress, tools, model))
             seen = asyncio.run(run.go())
         after = _histogram(url or looker.frontend, opener)
         other = _read_again(tools, beside, load, place) if beside else None

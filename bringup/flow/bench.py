@@ -22,7 +22,7 @@ from .bench_host import FREE_S, in_use, ours_on
 from .bench_keep import keep
 from .bench_task import Task, accepted, refused
 from .provision import make_plan
-from .serve import Known, Wish, know, stop
+from .serve import KnownDeployment, Wish, know, stop
 from .targets import target_of
 from .types import Order, Tools
 
@@ -30,7 +30,7 @@ BUSY = "end what runs there, or wait for it: what bringup did not start is not s
 
 
 @dataclass(slots=True)
-class Run:
+class BenchRun:
     """One run: goes through what is to do, and keeps each row as soon as there is one."""
 
     tools: Tools
@@ -88,7 +88,7 @@ class Run:
         patience = FREE_S if self.has_stopped else 0.0
         return in_use(self.tools, self.task.host, self.task.ground.gpus, wait_s=patience)
 
-    def _write(self, wish: Wish, known: Known) -> Ended | None:
+    def _write(self, wish: Wish, known: KnownDeployment) -> Ended | None:
         """Write the scripts of a topology; return how the host came out where that is refused."""
         host, name = self.task.host, wish.deployment.name
         order = Order(wish.inventory, (host,), {host.name: wish.deployment})

@@ -24,7 +24,7 @@ from .bench_keep import keep_log
 from .bench_task import Task, refused
 from .diagnose_hosts import diagnose_hosts
 from .ready import Wait, told
-from .serve import Known, Wish, start
+from .serve import KnownDeployment, Wish, start
 from .status import logs
 from .targets import Target, words_of
 from .types import Tools
@@ -44,7 +44,7 @@ class Attempt:
     past: Mapping[clock.Step, float]
     topology: Topology
     wish: Wish
-    known: Known
+    known: KnownDeployment
     todo: tuple[Topology, ...]
 
     def row(self) -> Row:

@@ -182,7 +182,7 @@ def _same(one: Bench, other: Bench) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedTopology:
     """What would be done for one topology: its workers' words, or why not."""
 
     topology: Topology
@@ -198,18 +198,20 @@ class Planned:
 WOULD_START = "would start"
 
 
-def plan(tools: Tools, task: Task, bench: Bench) -> tuple[Planned, ...]:
+def plan(tools: Tools, task: Task, bench: Bench) -> tuple[PlannedTopology, ...]:
     """Return what a run would do; starts and writes nothing."""
     used = "" if task.accepts_use else in_use(tools, task.host, task.ground.gpus)
     return tuple(_planned(tools, task, bench, one, used) for one in bench.topologies)
 
 
-def _planned(tools: Tools, task: Task, bench: Bench, topology: Topology, used: str) -> Planned:
+def _planned(
+    tools: Tools, task: Task, bench: Bench, topology: Topology, used: str
+) -> PlannedTopology:
     row: Row | None = bench.row(topology)
     if row is not None and row.is_final:
-        return Planned(topology, "kept", why=f"{row.state} at {bench.at}")
+        return PlannedTopology(topology, "kept", why=f"{row.state} at {bench.at}")
     if why := impossible(topology, task.ground):
-        return Planned(topology, "left out", why=why)
+        return PlannedTopology(topology, "left out", why=why)
     wish = task.wish(topology, check=True)
     known = know(tools, wish)
     order = Order(wish.inventory, (task.host,), {task.host.name: wish.deployment}, check=True)
@@ -218,8 +220,8 @@ def _planned(tools: Tools, task: Task, bench: Bench, topology: Topology, used: s
     words = tuple(line(part.spec.command) for part in known.parts.values())
     if used or blocks:
         why = used or f"{blocks[0].title} ({blocks[0].id})"
-        return Planned(topology, "would be refused", words, why)
-    return Planned(topology, WOULD_START, words)
+        return PlannedTopology(topology, "would be refused", words, why)
+    return PlannedTopology(topology, WOULD_START, words)
 
 
 def line(command: CommandLine) -> str:

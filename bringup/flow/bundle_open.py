@@ -28,7 +28,7 @@ from ..options.hosts import HostSelection, Workspace
 from ..readiness.cards import Announced
 from .bundle import Source, read_here, read_there
 from .bundle_doctor import Frontend, examine, find_frontend, gather, look_there, read_log
-from .bundle_push import Target
+from .bundle_push import PushTarget
 from .open import choose, read_inventory, tools_for
 from .types import Tools
 
@@ -90,18 +90,18 @@ def read_source(word: str, known: Inventory, tools: Tools) -> Source:
     return read_there(one_site(known, tools, where.hosts), where.path, listen=tools.listen)
 
 
-def targets(words: tuple[str, ...], known: Inventory, tools: Tools) -> tuple[Target, ...]:
+def targets(words: tuple[str, ...], known: Inventory, tools: Tools) -> tuple[PushTarget, ...]:
     """Return every folder that the words name, host patterns unfolded."""
     return tuple(target for word in words for target in _targets(word, known, tools))
 
 
-def _targets(word: str, known: Inventory, tools: Tools) -> Iterator[Target]:
+def _targets(word: str, known: Inventory, tools: Tools) -> Iterator[PushTarget]:
     where = spot(word)
     if not where.hosts:
-        yield Target(HERE, str(Path(where.path).absolute()), LocalRemote(HERE))
+        yield PushTarget(HERE, str(Path(where.path).absolute()), LocalRemote(HERE))
         return
     for host in hosts_at(known, where.hosts):
-        yield Target(host, where.path, tools.fleet.remote(host.name))
+        yield PushTarget(host, where.path, tools.fleet.remote(host.name))
 
 
 def deployment_of(known: Inventory, name: str) -> Deployment | None:

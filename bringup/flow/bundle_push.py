@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ..bundle.reports import Outcome, Placed
+from ..bundle.reports import Placed, PushOutcome
 from ..bundle.step import HOLDS_WEIGHTS, bundle_step, refusal
 from ..core.errors import Blocked, ToolError, VerifyFailed
 from ..core.event import Event, Listen, ignore
@@ -23,7 +23,7 @@ AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PushTarget:
     """One folder to place a bundle in: a frontend's host, or one that mounts a shared folder."""
 
     host: Host
@@ -44,7 +44,7 @@ def step_of(bundle: Opened, path: str, *, replace: bool = False, why: str = "") 
 
 def push(
     bundle: Opened,
-    targets: Iterable[Target],
+    targets: Iterable[PushTarget],
     *,
     check: bool = False,
     replace: bool = False,
@@ -58,7 +58,7 @@ def push(
     rows = tuple(targets)
     size = bundle.path.stat().st_size
 
-    def one(target: Target) -> Placed:
+    def one(target: PushTarget) -> Placed:
         return _placed(bundle, target, size, check=check, replace=replace, listen=listen)
 
     ended = {
@@ -68,17 +68,17 @@ def push(
     return tuple(ended[number] for number in range(len(rows)))
 
 
-def _ended(target: Target, outcome: pool.Outcome[int, Placed]) -> Placed:
+def _ended(target: PushTarget, outcome: pool.ItemOutcome[int, Placed]) -> Placed:
     """Return how a target came out, also when it was not reached before an interruption."""
     if outcome.value is not None:
         return outcome.value
     if isinstance(outcome.error, ToolError):
-        return Placed(target.host.name, target.path, Outcome.FAILED, error=outcome.error)
+        return Placed(target.host.name, target.path, PushOutcome.FAILED, error=outcome.error)
     raise outcome.error or AssertionError("an outcome is a value or an error")
 
 
 def _placed(
-    bundle: Opened, target: Target, size: int, *, check: bool, replace: bool, listen: Listen
+    bundle: Opened, target: PushTarget, size: int, *, check: bool, replace: bool, listen: Listen
 ) -> Placed:
     began = time.monotonic()
     step = step_of(bundle, target.path, replace=replace)
@@ -93,33 +93,33 @@ def _placed(
     except ToolError as error:
         error.at(host=target.host.name, step=step.id)
         listen(Event(target.host.name, "push", error.message, is_end=True))
-        return Placed(*place, Outcome.FAILED, found, time.monotonic() - began, error=error)
+        return Placed(*place, PushOutcome.FAILED, found, time.monotonic() - began, error=error)
     listen(Event(target.host.name, "push", outcome.value, 1.0, is_end=True))
-    sent = size if outcome is Outcome.CHANGED else 0
+    sent = size if outcome is PushOutcome.CHANGED else 0
     return Placed(*place, outcome, found, time.monotonic() - began, sent)
 
 
-def observe(target: Target, step: Step) -> Observation:
+def observe(target: PushTarget, step: Step) -> Observation:
     """Return how a target stands to the step, in one trip."""
     section = site_of(target.host, target.remote).ask((step.ask,))[step.id]
     return observed(step, section)
 
 
 def _act(
-    target: Target,
+    target: PushTarget,
     step: Step,
     before: Observation,
     *,
     check: bool,
     replace: bool,
     report: Callable[[int], None],
-) -> Outcome:
+) -> PushOutcome:
     if before.state is State.SAME:
-        return Outcome.SAME
+        return PushOutcome.SAME
     if why := refusal(before.found, replace=replace):
         raise _refused(target, why)
     if check:
-        return Outcome.WOULD_CHANGE
+        return PushOutcome.WOULD_CHANGE
     for action in step.actions:
         match action:
             case Run():
@@ -133,16 +133,16 @@ def _act(
             f"wanted {step.wanted}, found {after.found or after.why}",
             remedy="look whether something else writes to that folder, then push again",
         )
-    return Outcome.CHANGED
+    return PushOutcome.CHANGED
 
 
-def _guarded(target: Target, action: Run) -> None:
+def _guarded(target: PushTarget, action: Run) -> None:
     result = target.remote.run(action)
     if result.exit not in action.answers:
         raise _refused(target, result.tail(1).removeprefix(target.path).strip())
 
 
-def _refused(target: Target, why: str) -> Blocked:
+def _refused(target: PushTarget, why: str) -> Blocked:
     remedy = "give a folder that is empty or not there yet, or add --replace"
     if why.startswith(HOLDS_WEIGHTS):
         remedy = (
@@ -152,7 +152,7 @@ def _refused(target: Target, why: str) -> Blocked:
     return Blocked(f"cannot place a bundle in {target.path}: it {why}", remedy=remedy)
 
 
-def _bytes(target: Target, size: int, listen: Listen) -> Callable[[int], None]:
+def _bytes(target: PushTarget, size: int, listen: Listen) -> Callable[[int], None]:
     def report(sent: int) -> None:
         share = min(sent / size, 1.0) if size else 1.0
         listen(Event(target.host.name, "push", f"{sent} of {size} bytes", share))

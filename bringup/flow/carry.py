@@ -24,7 +24,7 @@ from .claim import Claim
 from .own_registry import own_reference, push_to
 from .pull import adopt, pull
 from .relay import fetch_parts, serving
-from .ship_types import Arrived, Planned, Shipping
+from .ship_types import Arrived, PlannedHost, Shipping
 from .upload import Finish, Source, finish, staged, upload
 
 
@@ -44,7 +44,7 @@ class Carrier:
     has_locks: bool = False  # whether who gave the order holds the hosts' locks
     claims: dict[str, Claim] = field(default_factory=dict)
 
-    def prepare(self, plans: Collection[Planned]) -> None:
+    def prepare(self, plans: Collection[PlannedHost]) -> None:
         """Make once what several hosts will need: an archive, or the push to an own registry."""
         able = [planned for planned in plans if not planned.route.trouble]
         for planned in able:
@@ -64,7 +64,7 @@ class Carrier:
             )
         return self.archives[packing], packing
 
-    def carry(self, planned: Planned) -> Arrived:
+    def carry(self, planned: PlannedHost) -> Arrived:
         """Carry to one host; whatever goes wrong is in the result."""
         began, host = time.monotonic(), planned.route.host
         sent, identity = Sent(0, HostPath("/nowhere"), Source.NOTHING), ""
@@ -109,7 +109,7 @@ class Carrier:
         if not isinstance(found, Known) or not self.cargo.is_image(found.value):
             raise other_identity(self.cargo, host, identity)
 
-    def send(self, planned: Planned) -> Sent:
+    def send(self, planned: PlannedHost) -> Sent:
         """Send what is missing."""
         way, host = planned.route.way, planned.route.host
         match way:
@@ -131,7 +131,7 @@ class Carrier:
             remedy=f"apt-get install {registry.PROGRAM}, or ship by --way archive",
         )
 
-    def parts(self, planned: Planned, stream: Stream, source: Source) -> Sent:
+    def parts(self, planned: PlannedHost, stream: Stream, source: Source) -> Sent:
         """Send what needs to resume as parts, and a little along with the last command."""
         if stream.size <= cargo_stream.PART and source is Source.PARTS:
             body = b"".join(part.body for part in stream.parts())
@@ -191,7 +191,7 @@ class Carrier:
         except ToolError as error:
             self.say(seed, f"cannot remove {folder}: {error.message}")
 
-    def pull(self, planned: Planned, reference: str, tunnel_to: int) -> Sent:
+    def pull(self, planned: PlannedHost, reference: str, tunnel_to: int) -> Sent:
         host, folder = planned.route.host, self.folder("pull")
         engine, claim = self.shipping.engine_of(host), self.hold(host)
         named = pull(
@@ -202,7 +202,7 @@ class Carrier:
         adopt(engine, named, self.cargo.kept)
         return Sent(planned.route.sends, folder, Source.NOTHING)
 
-    def finish(self, planned: Planned, sent: Sent) -> str:
+    def finish(self, planned: PlannedHost, sent: Sent) -> str:
         """Move the name; the image that bears it now keeps a name of its own."""
         reference = self.cargo.reference
         old = next((image for image in planned.images if reference in image.tags), None)
@@ -218,7 +218,7 @@ class Carrier:
         engine, renew = self.shipping.engine_of(host), self.claim(host).renew
         return finish(engine, what, reopens=self.shipping.reopens, renew=renew)
 
-    def named(self, planned: Planned, sent: Sent) -> str:
+    def named(self, planned: PlannedHost, sent: Sent) -> str:
         """Return by what the image is called on a host once it is there: an ID, or its name."""
         if sent.holder:
             return sent.holder

@@ -16,7 +16,7 @@ from ..readiness.stages import WAITS, Stage, Worker
 from ..readiness.verdict import Over, fresh_lines
 from ..readiness.watch import Watched
 from .ready import Surveyed, Wait, case_of, told
-from .serve import Known, Wish, know
+from .serve import KnownDeployment, Wish, know
 from .status import logs
 from .targets import Target, chosen, words_of
 from .types import Tools
@@ -41,7 +41,7 @@ def diagnose_hosts(tools: Tools, wish: Wish, target: Target) -> list[Diagnosis]:
     return found if wish.hosts or wish.roles else [*found, _whole(surveyed)]
 
 
-def _worker(tools: Tools, known: Known, surveyed: Surveyed, worker: Worker) -> Diagnosis:
+def _worker(tools: Tools, known: KnownDeployment, surveyed: Surveyed, worker: Worker) -> Diagnosis:
     watched = surveyed.state.workers[worker.key]
     design = known.designs.get(worker.host)
     case = replace(

@@ -20,7 +20,7 @@ from ..edge.engine import Builder, Engine
 from ..edge.image_file import ImageFolder
 from ..edge.image_store import ImageStore
 from ..edge.pip import Index, target_of
-from ..image.context import GATE_LABEL, INPUTS_LABEL, LABEL, Change, Context, archive, changes
+from ..image.context import GATE_LABEL, INPUTS_LABEL, LABEL, Context, InputChange, archive, changes
 from ..image.facts import ImageFacts
 from ..image.failure import explain
 from ..image.gate import GateReport
@@ -41,7 +41,7 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class BuildOrder:
     """What a build needs beside the image: where, from which index, and who asks."""
 
     engine: Engine
@@ -59,7 +59,7 @@ class Order:
     listen: Listen = ignore
 
 
-def foresee(image: ImageFolder, engine: Engine) -> tuple[bool, str, tuple[Change, ...]]:
+def foresee(image: ImageFolder, engine: Engine) -> tuple[bool, str, tuple[InputChange, ...]]:
     """Return whether a build is needed, why, and which inputs differ from the image that is there.
 
     Raises Blocked when the engine does not answer.
@@ -74,7 +74,7 @@ def foresee(image: ImageFolder, engine: Engine) -> tuple[bool, str, tuple[Change
             raise engine.silent(f"cannot look for {image.recipe.reference}", silent)
 
 
-def _compare(context: Context, there: ImageFacts) -> tuple[bool, str, tuple[Change, ...]]:
+def _compare(context: Context, there: ImageFacts) -> tuple[bool, str, tuple[InputChange, ...]]:
     found = there.labels.get(LABEL, "")
     if found == context.digest:
         return False, f"same, because context {context.digest[:19]} is already there", ()
@@ -88,7 +88,7 @@ def _compare(context: Context, there: ImageFacts) -> tuple[bool, str, tuple[Chan
     return True, f"{len(different)} inputs changed", different
 
 
-def build(image: ImageFolder, order: Order) -> Built:
+def build(image: ImageFolder, order: BuildOrder) -> Built:
     """Build an image, gate it and give it its name; or say why there is nothing to do.
 
     Raises Blocked for what the static gate refuses, CommandFailed when the build fails,
@@ -124,7 +124,7 @@ def build(image: ImageFolder, order: Order) -> Built:
     return Built(facts, image.recipe.reference, why, record, report)
 
 
-def _unchanged(image: ImageFolder, order: Order, why: str) -> Built:
+def _unchanged(image: ImageFolder, order: BuildOrder, why: str) -> Built:
     """Nothing to build; a gate that asks anew is asked, and its answer is the outcome."""
     reference = image.recipe.reference
     there = order.engine.image(reference)
@@ -135,7 +135,7 @@ def _unchanged(image: ImageFolder, order: Order, why: str) -> Built:
     return Built(there.value, reference, f"{why}; the gate changed and passed", None, report)
 
 
-def _run_build(image: ImageFolder, order: Order, tag: str, log: Path) -> None:
+def _run_build(image: ImageFolder, order: BuildOrder, tag: str, log: Path) -> None:
     """Send the context and follow the log; raises CommandFailed with the failing step's words."""
     builder = order.builder or order.engine.builder()
     context = image.context
@@ -156,7 +156,9 @@ def _run_build(image: ImageFolder, order: Order, tag: str, log: Path) -> None:
         raise _failure(image, order, result.exit, log.read_text() or result.tail(20), log)
 
 
-def _failure(image: ImageFolder, order: Order, code: int, words: str, log: Path) -> CommandFailed:
+def _failure(
+    image: ImageFolder, order: BuildOrder, code: int, words: str, log: Path
+) -> CommandFailed:
     recipe = image.recipe
     failure = explain(words, name=recipe.name, base=recipe.base.pinned)
     return CommandFailed(
@@ -170,7 +172,7 @@ def _failure(image: ImageFolder, order: Order, code: int, words: str, log: Path)
     )
 
 
-def _follow(write: Callable[[str], object], order: Order) -> Callable[[str], None]:
+def _follow(write: Callable[[str], object], order: BuildOrder) -> Callable[[str], None]:
     def line(text: str) -> None:
         write(text + "\n")
         if text.strip() and "sha256:" not in text:
@@ -179,7 +181,7 @@ def _follow(write: Callable[[str], object], order: Order) -> Callable[[str], Non
     return line
 
 
-def _keeping(log: Path, order: Order) -> Listen:
+def _keeping(log: Path, order: BuildOrder) -> Listen:
     """Return a listener that keeps the gate's answers in the build's log as well."""
 
     def tell(event: Event) -> None:
@@ -191,7 +193,7 @@ def _keeping(log: Path, order: Order) -> Listen:
 
 
 @contextlib.contextmanager
-def _files(image: ImageFolder, order: Order, builder: Builder) -> Iterator[dict[str, bytes]]:
+def _files(image: ImageFolder, order: BuildOrder, builder: Builder) -> Iterator[dict[str, bytes]]:
     """Give the files to send: the context, and wheels beside it where they were fetched."""
     files = dict(image.context.files)
     if not order.fetch_wheels:
@@ -225,7 +227,7 @@ def fetch(image: ImageFolder, index: Index, folder: Path, *, listen: Listen = ig
         index.fetch(full, target, folder, "-c", constraints.name, on_line=tell)
 
 
-def _stamp(image: ImageFolder, order: Order, staging: str, report: GateReport) -> ImageFacts:
+def _stamp(image: ImageFolder, order: BuildOrder, staging: str, report: GateReport) -> ImageFacts:
     """Add the versions that the gate found as labels, in an image on top that has no layers."""
     versions = {f"bringup.version.{name}": v for name, v in report.versions.items()}
     result = order.engine.build(
@@ -247,7 +249,7 @@ def _stamp(image: ImageFolder, order: Order, staging: str, report: GateReport) -
     return facts.value
 
 
-def _name(image: ImageFolder, order: Order, facts: ImageFacts) -> None:
+def _name(image: ImageFolder, order: BuildOrder, facts: ImageFacts) -> None:
     """Give the image its lasting name, keep the old one's, then move the name that hosts run."""
     recipe, engine = image.recipe, order.engine
     keep_name(engine, recipe.reference)
@@ -267,7 +269,7 @@ def keep_name(engine: Engine, reference: str) -> str:
     return kept
 
 
-def _record(image: ImageFolder, order: Order, facts: ImageFacts, report: GateReport) -> Record:
+def _record(image: ImageFolder, order: BuildOrder, facts: ImageFacts, report: GateReport) -> Record:
     recipe = image.recipe
     base = order.engine.image(recipe.base.pinned)
     return Record(

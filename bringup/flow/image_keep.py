@@ -15,8 +15,7 @@ from ..core.words import HostPath
 from ..edge.engine import Engine
 from ..edge.pool import side_by_side
 from ..image.facts import ImageFacts, differing
-from ..image.names import Kept as KeptImage
-from ..image.names import kept_images, previous, to_remove
+from ..image.names import KeptImage, kept_images, previous, to_remove
 
 T = TypeVar("T")
 

@@ -21,10 +21,10 @@ from ..edge.local import LocalRemote
 from ..edge.pip import Index
 from ..options.hosts import HostSelection, Workspace
 from ..options.images import Building, ImagePlace, Packages
-from .image import Order
+from .image import BuildOrder
 from .image_flags import rendered_flags, strange_flags
 from .open import choose, moment, operator, read_inventory, tools_for
-from .pull import Login as RegistryLogin
+from .pull import RegistryLogin
 
 HERE = "controller"
 
@@ -94,11 +94,11 @@ def opened(
 
 def order_for(
     yard: Opened, image: ImageFolder, how: Building, *, inventory: str, listen: Listen
-) -> Order:
+) -> BuildOrder:
     """Return the order for a build; the deployments of the image say which flags it must know."""
     known = yard.inventory or inventory_if_any(inventory)
     name = image.recipe.name
-    return Order(
+    return BuildOrder(
         engine=yard.builder,
         index=index_of(how.packages),
         store=yard.store,

@@ -20,7 +20,7 @@ from ..core.rules import World
 from ..core.steps import Step, Write
 from ..core.words import HostPath
 from ..decide import Design, Part, design
-from ..edge.pool import Outcome, each
+from ..edge.pool import ItemOutcome, each
 from ..engines.spec import UNIT
 from ..engines.values import values
 from ..probes import ALL
@@ -75,7 +75,7 @@ def provision(
             return _one(tools, order, task.host, task.facts, done)
         return look(tools, task.host, probes) if done is NOTHING else done.facts()
 
-    def then(outcome: Outcome[_Look | _Make, Facts | Ended]) -> Iterator[_Make]:
+    def then(outcome: ItemOutcome[_Look | _Make, Facts | Ended]) -> Iterator[_Make]:
         name, value = outcome.item.host.name, outcome.value
         if isinstance(outcome.item, _Look):
             own = value if isinstance(value, Facts) else None

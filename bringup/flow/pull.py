@@ -25,7 +25,7 @@ xfer/download.go), so the tunnel must be back within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class RegistryLogin:
     """Credentials for a registry."""
 
     user: str
@@ -85,7 +85,7 @@ def pull(
     folder: HostPath,
     *,
     tunnel_to: int = 0,
-    login: Login | None = None,
+    login: RegistryLogin | None = None,
     reopens: int = 5,
     renew: Callable[[], None] = lambda: None,
     on_state: OnState = lambda _: None,
@@ -155,7 +155,7 @@ def _pull_once(
     on_state: OnState,
     *,
     port: int,
-    login: Login | None,
+    login: RegistryLogin | None,
     ends_at: float,
 ) -> None:
     with logged_in(engine, login, reference) as more:
@@ -216,7 +216,9 @@ def adopt(engine: Engine, named: str, kept: str) -> None:
 
 
 @contextlib.contextmanager
-def logged_in(engine: Engine, login: Login | None, reference: str) -> Iterator[tuple[str, ...]]:
+def logged_in(
+    engine: Engine, login: RegistryLogin | None, reference: str
+) -> Iterator[tuple[str, ...]]:
     """Give the words that make an engine command use a login, which is gone afterwards."""
     if login is None:
         yield ()

@@ -53,7 +53,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownDeployment:
     """A deployment with the facts of its hosts: its parts, and what is found on each host."""
 
     target: Target
@@ -63,7 +63,7 @@ class Known:
     errors: Mapping[str, ToolError]
 
 
-def know(tools: Tools, wish: Wish) -> Known:
+def know(tools: Tools, wish: Wish) -> KnownDeployment:
     """Look at all hosts of a deployment, and settle every part of it on their facts."""
     inventory, deployment = wish.inventory, wish.deployment
     names = {host for role in deployment.roles for host in role.hosts}
@@ -79,7 +79,7 @@ def know(tools: Tools, wish: Wish) -> Known:
     parts = [part for found in designs.values() for part in found.parts]
     parts += service_parts(inventory, deployment)
     pairs = [(part_worker(deployment, part), part) for part in parts]
-    return Known(
+    return KnownDeployment(
         Target(inventory, deployment, tuple(worker for worker, _ in pairs)),
         {worker.key: part for worker, part in pairs},
         designs,
@@ -135,7 +135,9 @@ def _each(hosts: Iterable[str], work: Callable[[str], Ended]) -> list[Ended]:
     return sorted(ended, key=lambda one: one.host)
 
 
-def _start_on(tools: Tools, wish: Wish, known: Known, wave: Iterable[Worker], name: str) -> Ended:
+def _start_on(
+    tools: Tools, wish: Wish, known: KnownDeployment, wave: Iterable[Worker], name: str
+) -> Ended:
     """Start the workers of one wave on one host, or tell why not."""
     host = wish.inventory.hosts[name]
     workers = [worker for worker in wave if worker.host == name]
@@ -155,7 +157,7 @@ def _start_on(tools: Tools, wish: Wish, known: Known, wave: Iterable[Worker], na
 
 
 def _ports(
-    known: Known, workers: Iterable[Worker], seen: Mapping[str, Observation]
+    known: KnownDeployment, workers: Iterable[Worker], seen: Mapping[str, Observation]
 ) -> dict[str, int]:
     """Return the port of each service and front that does not run; NET-05 looks at the others."""
     return {
@@ -172,7 +174,7 @@ def _starting(worker: Worker, *, recreate: bool) -> Iterator[Step]:
     yield start_step(worker, recreate=recreate)
 
 
-def _scripts(tools: Tools, known: Known, workers: Iterable[Worker]) -> tuple[Step, ...]:
+def _scripts(tools: Tools, known: KnownDeployment, workers: Iterable[Worker]) -> tuple[Step, ...]:
     """Return the steps that write these workers' scripts: to see that they are up to date."""
     steps: list[Step] = []
     for worker in workers:
@@ -183,7 +185,7 @@ def _scripts(tools: Tools, known: Known, workers: Iterable[Worker]) -> tuple[Ste
 
 def _findings(
     wish: Wish,
-    known: Known,
+    known: KnownDeployment,
     workers: list[Worker],
     written: Iterable[Step],
     seen: Mapping[str, Observation],

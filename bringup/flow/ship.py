@@ -18,12 +18,12 @@ from ..edge.pool import side_by_side
 from ..image.route import Cargo, HostImages, Way, route
 from .carry import Carrier
 from .load import loaded
-from .ship_types import STAGE, Arrived, Planned, Shipment, Shipping
+from .ship_types import STAGE, Arrived, PlannedHost, Shipment, Shipping
 
-__all__ = ["STAGE", "Arrived", "Planned", "Shipment", "Shipping", "plan_shipment", "ship"]
+__all__ = ["STAGE", "Arrived", "PlannedHost", "Shipment", "Shipping", "plan_shipment", "ship"]
 
 
-def plan_shipment(shipping: Shipping, cargo: Cargo) -> dict[str, Planned]:
+def plan_shipment(shipping: Shipping, cargo: Cargo) -> dict[str, PlannedHost]:
     """Return by which way each host would get the image; reads only, a trip a host."""
 
     def ask(host: str) -> HostImages:
@@ -38,7 +38,7 @@ def plan_shipment(shipping: Shipping, cargo: Cargo) -> dict[str, Planned]:
     return {host: routed(shipping, host, cargo, there) for host, there in answers.items()}
 
 
-def routed(shipping: Shipping, host: str, cargo: Cargo, there: HostImages) -> Planned:
+def routed(shipping: Shipping, host: str, cargo: Cargo, there: HostImages) -> PlannedHost:
     """Return by which way a host that was looked at would get a cargo."""
     found = route(
         host, cargo, there,
@@ -46,7 +46,7 @@ def routed(shipping: Shipping, host: str, cargo: Cargo, there: HostImages) -> Pl
         own_registry=bool(shipping.own_registry),
         forced=shipping.way,
     )  # fmt: skip
-    return Planned(there, found)
+    return PlannedHost(there, found)
 
 
 def look_at(remote: Remote, engine: tuple[str, ...], stage: str, *, root: str = "/") -> HostImages:
@@ -78,13 +78,13 @@ def ship(shipping: Shipping, reference: str) -> Shipment:
     return Shipment(cargo, arrived)
 
 
-def _each(carrier: Carrier, plans: Mapping[str, Planned]) -> dict[str, Arrived]:
+def _each(carrier: Carrier, plans: Mapping[str, PlannedHost]) -> dict[str, Arrived]:
     """Carry to all hosts, a bounded number side by side."""
     limit = max(1, carrier.shipping.limit)
     return side_by_side(plans, lambda host: carrier.carry(plans[host]), limit=limit)
 
 
-def _seeded(carrier: Carrier, plans: Mapping[str, Planned]) -> dict[str, Arrived]:
+def _seeded(carrier: Carrier, plans: Mapping[str, PlannedHost]) -> dict[str, Arrived]:
     """Carry to one host first, which hands on to those that lack the same layers."""
     able = [p.route for p in plans.values() if p.route.way is Way.LAYERS and not p.route.trouble]
     big = [r for r in able if r.sends > cargo_stream.PART and r.host in carrier.shipping.addresses]

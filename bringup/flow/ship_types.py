@@ -14,7 +14,7 @@ from ..edge.engine import Engine
 from ..edge.registry import Registry
 from ..image.facts import ImageFacts
 from ..image.route import Cargo, HostImages, Route, Way
-from .pull import Login
+from .pull import RegistryLogin
 
 STAGE = "/var/lib/bringup/images"
 
@@ -35,7 +35,7 @@ class Shipping:
     limit: int = 4
     way: Way | None = None  # the operator's word
     own_registry: str = ""  # host[:port]/path of the inventory
-    login: Login | None = None
+    login: RegistryLogin | None = None
     base: str = ""  # what the image was built from: NAME@sha256:… where it is held to a digest
     local: Registry | None = None  # the controller's registry where it runs already
     stage: str = STAGE
@@ -73,7 +73,7 @@ class Shipment:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedHost:
     """One host before its part of a shipment: what it holds, and by which way the image comes."""
 
     there: HostImages

@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CopyWish:
     """What the operator wants. `source` None: any target or peer that has all is the source."""
 
     targets: tuple[Place, ...]
@@ -56,7 +56,7 @@ class Wish:
 class SyncPlan:
     """What is to be copied from where, in the order of the targets; errors stop single hosts."""
 
-    wish: Wish
+    wish: CopyWish
     source: Place
     folder: Folder
     files: tuple[File, ...]
@@ -127,7 +127,7 @@ def told(folder: Folder) -> str:
     return f"{folder.path}: {len(folder.weights)} weight files, {size(folder.weight_bytes)}"
 
 
-def plan_sync(tools: Tools, wish: Wish) -> SyncPlan:
+def plan_sync(tools: Tools, wish: CopyWish) -> SyncPlan:
     """Look at the source and at all targets; return what is to be done. Writes nothing.
 
     Raises what stood in the way of looking at the source; Blocked where it is not whole itself.
@@ -160,7 +160,7 @@ def plan_sync(tools: Tools, wish: Wish) -> SyncPlan:
     return SyncPlan(wish, source, folder, files, left_out, plans, failed, way, sums)
 
 
-def way_of(wish: Wish) -> Way:
+def way_of(wish: CopyWish) -> Way:
     """Return how bytes are to reach the hosts, by what is known before anything starts."""
     if wish.mounted:
         return Way.MOUNTED
@@ -188,7 +188,7 @@ def _refuse_twice(targets: tuple[Place, ...]) -> None:
         )
 
 
-def _mount_of(wish: Wish) -> Place:
+def _mount_of(wish: CopyWish) -> Place:
     first = wish.targets[0]
     return Place(first.host, wish.mounted, first.remote)
 
@@ -229,7 +229,7 @@ def refuse_faults(source: Place, folder: Folder) -> None:
 
 def _sums(
     tools: Tools,
-    wish: Wish,
+    wish: CopyWish,
     source: Place,
     files: tuple[File, ...],
     folders: Mapping[str, Folder],

@@ -13,7 +13,7 @@ from ..edge.local import LocalRemote
 from ..options.weights import Copying, ModelCopy
 from .bundle_open import HERE, deployment_of, hosts_at, spot
 from .types import Tools
-from .weights import Place, Wish
+from .weights import CopyWish, Place
 from .weights_errand import Terms
 from .weights_sums import read_sums
 
@@ -65,14 +65,14 @@ def targets_of(
     return places((f"{name}:{path}" for name in chosen), known, tools)
 
 
-def wish_of(what: ModelCopy, how: Copying, known: Inventory, tools: Tools) -> Wish:
+def wish_of(what: ModelCopy, how: Copying, known: Inventory, tools: Tools) -> CopyWish:
     """Return what is wanted, in terms of hosts. Raises UsageError for words that make no sense."""
     _refuse(what, how)
     name, draft = what.deployment, what.draft
     targets = targets_of(what.to, name, what.host, known, tools, draft=draft)
     peers = targets_of((), name, (), known, tools, draft=draft) if name and not what.to else ()
     source = _source(what.from_, known, tools)
-    return Wish(
+    return CopyWish(
         targets, source, () if source else peers, source is not None and source.host is HERE,
         what.mounted.rstrip("/"), how.every, how.replace, how.hashes or bool(how.sums),
         read_sums(how.sums) if how.sums else {},

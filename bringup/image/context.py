@@ -107,7 +107,7 @@ def _json(value: object) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class InputChange:
     """One input that differs between two builds. "" stands for: not there."""
 
     name: str
@@ -122,10 +122,10 @@ class Change:
         return f"{self.name}: {self.before} → {self.after}"
 
 
-def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[InputChange, ...]:
     """Return the inputs that differ, by name."""
     return tuple(
-        Change(name, before.get(name, ""), after.get(name, ""))
+        InputChange(name, before.get(name, ""), after.get(name, ""))
         for name in sorted({*before, *after})
         if before.get(name, "") != after.get(name, "")
     )

@@ -12,7 +12,7 @@ _ID = re.compile(r"-([0-9a-f]{12})")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptImage:
     """An image under the name that it keeps. `is_current`: the plain name stands for it too."""
 
     name: str
@@ -20,14 +20,14 @@ class Kept:
     is_current: bool
 
 
-def kept_images(images: Iterable[ImageFacts], reference: str) -> tuple[Kept, ...]:
+def kept_images(images: Iterable[ImageFacts], reference: str) -> tuple[KeptImage, ...]:
     """Return the images that keep a name of this reference, newest first by their creation.
 
     Only names made of the reference and the image's own ID count: nobody else's are touched. In
     containerd's store, whose IDs are manifests' digests, the ID is the one that the builder saw.
     """
     found = [
-        Kept(tag, image, reference in image.tags)
+        KeptImage(tag, image, reference in image.tags)
         for image in images
         for tag in image.tags
         if tag.startswith(f"{reference}-")
@@ -37,7 +37,7 @@ def kept_images(images: Iterable[ImageFacts], reference: str) -> tuple[Kept, ...
     return tuple(sorted(found, key=lambda kept: (kept.image.created, kept.name), reverse=True))
 
 
-def previous(kept: Iterable[Kept], *, to: str = "") -> Kept | None:
+def previous(kept: Iterable[KeptImage], *, to: str = "") -> KeptImage | None:
     """Return the image to go back to: the one whose ID starts so, else the one before."""
     images = tuple(kept)
     if to:
@@ -49,7 +49,7 @@ def previous(kept: Iterable[Kept], *, to: str = "") -> Kept | None:
     return older[0] if older else None
 
 
-def to_remove(kept: Iterable[Kept], *, keep: int) -> tuple[Kept, ...]:
+def to_remove(kept: Iterable[KeptImage], *, keep: int) -> tuple[KeptImage, ...]:
     """Return what a prune takes away: all but the current image and the `keep` newest others."""
     others = [k for k in kept if not k.is_current]
     return tuple(others[keep:])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.document import plain
-from .context import Change, changes
+from .context import InputChange, changes
 
 SCHEMA = "bringup.image-record/1"
 
@@ -42,7 +42,7 @@ class Record:
         return {"schema": SCHEMA, **plain(self)}
 
 
-def difference(before: Record, after: Mapping[str, str]) -> tuple[Change, ...]:
+def difference(before: Record, after: Mapping[str, str]) -> tuple[InputChange, ...]:
     """Return which inputs of a build differ from others."""
     return changes(before.inputs, after)
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from ..bundle.doctor import causes, is_sound
 from ..bundle.manifest import Manifest
 from ..bundle.names import shown
-from ..bundle.reports import BundleReport, CheckReport, Outcome, Placed, Written
+from ..bundle.reports import BundleReport, CheckReport, Placed, PushOutcome, Written
 from ..core.rules import Finding, Level, Status
 from ..edge.names import fold
 from .probe import finding_view
@@ -116,10 +116,10 @@ def check_document(report: CheckReport) -> dict[str, Any]:
 
 
 _STYLE = {
-    Outcome.SAME: "dim",
-    Outcome.CHANGED: "green",
-    Outcome.WOULD_CHANGE: "yellow",
-    Outcome.FAILED: "bold red",
+    PushOutcome.SAME: "dim",
+    PushOutcome.CHANGED: "green",
+    PushOutcome.WOULD_CHANGE: "yellow",
+    PushOutcome.FAILED: "bold red",
 }
 
 
@@ -134,8 +134,8 @@ def push_view(rows: Iterable[Placed], *, after: str = "") -> RenderableType:
     return Group(grid, Text(after, "green")) if after else grid
 
 
-def _alike(rows: Iterable[Placed]) -> dict[tuple[Outcome, str, str], list[Placed]]:
-    alike: dict[tuple[Outcome, str, str], list[Placed]] = {}
+def _alike(rows: Iterable[Placed]) -> dict[tuple[PushOutcome, str, str], list[Placed]]:
+    alike: dict[tuple[PushOutcome, str, str], list[Placed]] = {}
     for row in rows:
         alike.setdefault((row.outcome, row.path, row.found), []).append(row)
     return alike

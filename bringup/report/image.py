@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core.rules import Finding, Level
-from ..image.context import Change
+from ..image.context import InputChange
 from ..image.gate import GateReport, GateStatus
 from ..image.rebase import Meeting, Rebased
 from ..image.record import Record
@@ -45,7 +45,7 @@ def gate_view(report: GateReport) -> RenderableType:
     return table
 
 
-def changes_view(name: str, why: str, different: Sequence[Change]) -> RenderableType:
+def changes_view(name: str, why: str, different: Sequence[InputChange]) -> RenderableType:
     """Return whether a build is needed, and which inputs differ."""
     lines = [Text(f"{name}: {why}", "bold" if different else "default")]
     return Group(*lines, *(Text(f"  {change}") for change in different))

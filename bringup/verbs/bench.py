@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..bench.table import Bench
-    from ..flow.bench_open import Planned
+    from ..flow.bench_open import PlannedTopology
     from ..flow.bench_task import Task
     from ..flow.types import Tools
 
@@ -64,16 +64,16 @@ def bench_topologies(
 def _measured(tools: Tools, task: Task, bench: Bench, before: Iterable[Bench]) -> tuple[Bench, str]:
     """Measure what has no row yet, and write the page; nobody else measures it meanwhile."""
     from ..bench.clock import took
-    from ..flow.bench import Run
+    from ..flow.bench import BenchRun
     from ..flow.bench_keep import alone, keep_page
     from ..report.bench_page import page
 
     with alone(tools, bench.deployment):
-        bench = Run(tools, task, bench, took(before)).go()
+        bench = BenchRun(tools, task, bench, took(before)).go()
         return bench, str(keep_page(tools, bench, page(bench)))
 
 
-def _tell_plan(screen: Screen, bench: Bench, planned: tuple[Planned, ...]) -> Exit:
+def _tell_plan(screen: Screen, bench: Bench, planned: tuple[PlannedTopology, ...]) -> Exit:
     from ..report.bench import plan_document, plan_view
 
     screen.show(plan_view(bench, planned))

@@ -121,7 +121,7 @@ def bundle_push(
     Folders with weights in them are never touched.
     """
     from ..bundle.releases import release_of
-    from ..bundle.reports import Outcome
+    from ..bundle.reports import PushOutcome
     from ..bundle.symptoms import restarting
     from ..flow.bundle_open import opened, spot, targets
     from ..flow.bundle_push import push
@@ -133,7 +133,7 @@ def bundle_push(
         rows = push(
             whole, targets(to, known, tools), check=check, replace=replace, listen=screen.tell
         )
-    changed = any(row.outcome is Outcome.CHANGED for row in rows)
+    changed = any(row.outcome is PushOutcome.CHANGED for row in rows)
     screen.show(push_view(rows, after=f"then {restarting(release_of(dynamo))}" if changed else ""))
     for row in rows:
         screen.emit(push_document(row))
@@ -255,11 +255,11 @@ def _volume(said: SaidVolume) -> Volume:
 
 
 def _code(row: Placed) -> Exit:
-    from ..bundle.reports import Outcome
+    from ..bundle.reports import PushOutcome
 
     if row.error is not None:
         return row.error.code
-    return Exit.WOULD_CHANGE if row.outcome is Outcome.WOULD_CHANGE else Exit.DONE
+    return Exit.WOULD_CHANGE if row.outcome is PushOutcome.WOULD_CHANGE else Exit.DONE
 
 
 VERBS = (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..core.host import Inventory
     from ..edge.image_file import ImageFolder
     from ..flow.image import Built
-    from ..image.context import Change
+    from ..image.context import InputChange
     from ..image.gate import GateReport
 
 
@@ -149,7 +149,7 @@ def _tell_built(screen: Screen, name: str, done: Built) -> None:
 
 
 def _tell_foreseen(
-    screen: Screen, folder: ImageFolder, needed: bool, why: str, different: tuple[Change, ...]
+    screen: Screen, folder: ImageFolder, needed: bool, why: str, different: tuple[InputChange, ...]
 ) -> Exit:
     from ..report.image import changes_view
 

@@ -15,7 +15,7 @@ from ..report.screen import Screen
 if TYPE_CHECKING:
     from ..core.event import Listen
     from ..flow.image_open import Opened
-    from ..flow.pull import Login
+    from ..flow.pull import RegistryLogin
     from ..flow.ship import Shipping
     from ..image.route import Way
 
@@ -67,7 +67,7 @@ def image_ship(
 
 
 def _shipping(
-    yard: Opened, how: Carriage, base: str, login: Login | None, listen: Listen
+    yard: Opened, how: Carriage, base: str, login: RegistryLogin | None, listen: Listen
 ) -> Shipping:
     from ..flow.open import operator
     from ..flow.ship import Shipping

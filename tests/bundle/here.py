@@ -14,7 +14,7 @@ from bringup.core.words import quote
 from bringup.edge.actions import Call
 from bringup.edge.local import LocalRemote
 from bringup.edge.site import Site, site_of
-from bringup.flow.bundle_push import Target
+from bringup.flow.bundle_push import PushTarget
 from tests.needed import require
 
 
@@ -69,10 +69,10 @@ class CutHost(HereHost):
         return Result(result.exit, result.stdout[: int(len(result.stdout) * self.kept)])
 
 
-def target(path: Path, host: HereHost | None = None) -> Target:
+def target(path: Path, host: HereHost | None = None) -> PushTarget:
     """Return a folder of a host as the target of a push."""
     remote = host or HereHost()
-    return Target(remote.host, str(path), remote)
+    return PushTarget(remote.host, str(path), remote)
 
 
 def busybox_tools(folder: Path) -> Path:

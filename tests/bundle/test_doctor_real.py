@@ -19,7 +19,7 @@ from bringup.bundle.doctor import causes
 from bringup.bundle.evidence import Evidence
 from bringup.bundle.frontend_log import attempts
 from bringup.bundle.match import Sums
-from bringup.bundle.reports import Outcome
+from bringup.bundle.reports import PushOutcome
 from bringup.core.reading import Known
 from bringup.core.rules import Finding
 from bringup.edge.bundle_files import open_archive
@@ -395,7 +395,7 @@ def test_push_and_the_named_restart_bring_the_model_back(
     assert "the frontend, or all workers" in causes(findings)[0].remedy
 
     (placed,) = push(bundle, [target(model)])
-    assert placed.outcome is Outcome.CHANGED
+    assert placed.outcome is PushOutcome.CHANGED
     if who == "the frontend":
         frontend.program.stop()
         frontend = dynamo.frontend(home=frontend.home)

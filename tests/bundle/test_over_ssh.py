@@ -16,14 +16,14 @@ import pytest
 
 from bringup.bundle.doctor import causes
 from bringup.bundle.frontend_process import container_log
-from bringup.bundle.reports import Outcome
+from bringup.bundle.reports import PushOutcome
 from bringup.core.reading import Absent, Known
 from bringup.edge.etcd import Etcd
 from bringup.edge.site import site_of
 from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.flow.bundle import listed_there, read_here, read_there
 from bringup.flow.bundle_doctor import Frontend, examine, gather, look_there, read_log
-from bringup.flow.bundle_push import Target, push
+from bringup.flow.bundle_push import PushTarget, push
 from bringup.readiness.cards import read_discovery
 from tests.dynamo.etcd import etcd_server
 from tests.dynamo.model import toy_model
@@ -60,12 +60,12 @@ def test_push_over_ssh_arrives_whole_and_the_next_one_is_a_single_trip(
 ) -> None:
     bundle = bundle_of(odd_tree(tmp_path / "model"), tmp_path / "bundle.tgz")
     remote = fleet.remote("b300-04")
-    target = Target(remote.host, str(tmp_path / "raid/K3"), remote)
+    target = PushTarget(remote.host, str(tmp_path / "raid/K3"), remote)
     (first,) = push(bundle, [target])
     before = fleet.traffic()["b300-04"]
     (again,) = push(bundle, [target])
     after = fleet.traffic()["b300-04"]
-    assert (first.outcome, again.outcome) == (Outcome.CHANGED, Outcome.SAME)
+    assert (first.outcome, again.outcome) == (PushOutcome.CHANGED, PushOutcome.SAME)
     assert read_here(tmp_path / "raid/K3").files == bundle.files
     assert after.commands - before.commands == 1
     assert after.connections == before.connections

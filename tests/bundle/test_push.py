@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bringup.bundle.reports import Outcome
+from bringup.bundle.reports import PushOutcome
 from bringup.bundle.step import bundle_step
 from bringup.core.errors import Blocked, Unreachable
 from bringup.core.event import Event
@@ -29,7 +29,7 @@ def bundle(tmp_path: Path) -> Opened:
 
 def placed_in(
     bundle: Opened, path: Path, *, host: HereHost | None = None, replace: bool = False
-) -> Outcome:
+) -> PushOutcome:
     (row,) = push(bundle, [target(path, host)], replace=replace)
     if row.error:
         raise row.error
@@ -47,7 +47,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("tools", ["system", "busybox"])
 def test_bundle_arrives_byte_for_byte(bundle: Opened, tmp_path: Path, tools: str) -> None:
     host = HereHost(tools=busybox_tools(tmp_path / "tools") if tools == "busybox" else None)
-    assert placed_in(bundle, tmp_path / "raid/models/K3", host=host) is Outcome.CHANGED
+    assert placed_in(bundle, tmp_path / "raid/models/K3", host=host) is PushOutcome.CHANGED
     assert files_of(tmp_path / "raid/models/K3") == dict(bundle.files)
     assert (tmp_path / "raid/models/K3/config.json").stat().st_mode & 0o777 == 0o644
 
@@ -56,13 +56,13 @@ def test_unchanged_target_costs_one_trip_and_no_push(bundle: Opened, tmp_path: P
     placed_in(bundle, tmp_path / "K3")
     host = HereHost()
     (row,) = push(bundle, [target(tmp_path / "K3", host)])
-    assert (row.outcome, host.trips, host.pushes) == (Outcome.SAME, 1, 0)
+    assert (row.outcome, host.trips, host.pushes) == (PushOutcome.SAME, 1, 0)
 
 
 def test_check_writes_nothing(bundle: Opened, tmp_path: Path) -> None:
     host = HereHost()
     (row,) = push(bundle, [target(tmp_path / "K3", host)], check=True)
-    assert (row.outcome, row.found, host.trips) == (Outcome.WOULD_CHANGE, "absent", 1)
+    assert (row.outcome, row.found, host.trips) == (PushOutcome.WOULD_CHANGE, "absent", 1)
     assert not (tmp_path / "K3").exists()
 
 
@@ -72,14 +72,14 @@ def test_altered_file_is_seen_and_mended(bundle: Opened, tmp_path: Path, spoil: 
     (tmp_path / "K3" / spoil).write_text("altered")
     (row,) = push(bundle, [target(tmp_path / "K3")])
     assert (row.outcome, row.found) == (
-        Outcome.CHANGED,
+        PushOutcome.CHANGED,
         f"altered since it was placed: {spoil}",
     )
     assert files_of(tmp_path / "K3") == dict(bundle.files)
 
 
 def test_model_folder_with_the_same_files_needs_nothing(bundle: Opened, tmp_path: Path) -> None:
-    assert placed_in(bundle, tmp_path / "model") is Outcome.SAME
+    assert placed_in(bundle, tmp_path / "model") is PushOutcome.SAME
 
 
 def test_folder_with_weights_is_never_replaced(bundle: Opened, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_somebody_s_files_go_only_when_asked(bundle: Opened, tmp_path: Path) -> 
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(Blocked, match="notes"):
         placed_in(bundle, folder)
-    assert placed_in(bundle, folder, replace=True) is Outcome.CHANGED
+    assert placed_in(bundle, folder, replace=True) is PushOutcome.CHANGED
 
 
 def test_link_is_not_written_through(bundle: Opened, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_paths_lie_under_the_host_s_root(bundle: Opened, tmp_path: Path) -> None
     (tmp_path / "root").mkdir()
     host = HereHost(root=str(tmp_path / "root"))
     (row,) = push(bundle, [target(Path("/raid/K3"), host)])
-    assert row.outcome is Outcome.CHANGED
+    assert row.outcome is PushOutcome.CHANGED
     assert files_of(tmp_path / "root/raid/K3") == dict(bundle.files)
 
 
@@ -142,7 +142,7 @@ def test_one_unreachable_target_stops_itself_alone(bundle: Opened, tmp_path: Pat
         target(tmp_path / "K3"),
     ]
     gone, good = push(bundle, targets)
-    assert (gone.outcome, good.outcome) == (Outcome.FAILED, Outcome.CHANGED)
+    assert (gone.outcome, good.outcome) == (PushOutcome.FAILED, PushOutcome.CHANGED)
     assert isinstance(gone.error, Unreachable)
     assert gone.error.host == "b300-99"
 

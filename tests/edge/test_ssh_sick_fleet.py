@@ -13,7 +13,7 @@ import pytest
 from bringup.core.host import Host
 from bringup.core.steps import Write
 from bringup.core.words import HostPath
-from bringup.edge.pool import Outcome, each
+from bringup.edge.pool import ItemOutcome, each
 from bringup.edge.ssh import SshFleet, SshOptions
 from tests.fleet import keys
 from tests.fleet.fixtures import MakeFleet
@@ -92,7 +92,7 @@ def test_sick_hosts_are_told_apart_and_hold_up_nobody(fleet: MakeFleet, yard: Ya
     sick = sicken(made, yard)
     hosts = {host.name: as_written(host, sick.get(host.name)) for host in made}
     options = SshOptions(known_hosts=yard.known_hosts, use_ssh_config=False)
-    outcomes: dict[str, Outcome[str, str]] = {}
+    outcomes: dict[str, ItemOutcome[str, str]] = {}
     before, began = threading.active_count(), time.monotonic()
     with SshFleet(hosts, options) as reached:
 

@@ -31,13 +31,13 @@ class Bench:
     """An image that was built once, and the order it was built by."""
 
     folder: ImageFolder
-    order: flow_image.Order
+    order: flow_image.BuildOrder
     built: flow_image.Built
 
 
 def build_bench(builder: Dockerd, wheel_folder: Path, folder: Path) -> Bench:
     moments = (f"2026-01-01T00:00:{second:02d}Z" for second in itertools.count())
-    order = flow_image.Order(
+    order = flow_image.BuildOrder(
         engine=builder.engine,
         index=Index(wheels=wheel_folder),
         store=ImageStore(folder / "state"),

@@ -59,7 +59,7 @@ def test_folder_is_built_gated_and_named(
     builder: Builder | None, podman: Engine, wheel_folder: Path, tmp_path: Path
 ) -> None:
     moments = (f"2026-01-01T00:00:{second:02d}Z" for second in itertools.count())
-    order = flow_image.Order(
+    order = flow_image.BuildOrder(
         engine=podman,
         index=Index(wheels=wheel_folder),
         store=ImageStore(tmp_path / "state"),

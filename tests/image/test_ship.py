@@ -417,7 +417,7 @@ def test_own_registry_is_used_with_a_login_that_does_not_stay(
     yard: Yard, locked_registry: int, tmp_path: Path
 ) -> None:
     wanted = yard.light(tmp_path)
-    login = flow_pull.Login("shipper", Secret("open sesame"))
+    login = flow_pull.RegistryLogin("shipper", Secret("open sesame"))
     own = f"localhost:{locked_registry}"
     with yard.line.fleet({"h1": yard.hosts["h1"].folder / "root"}) as fleet:
         shipping = replace(yard.shipping(fleet, "h1"), own_registry=own, login=login)
@@ -433,7 +433,7 @@ def test_wrong_login_is_told_before_anything_is_pushed(
     yard: Yard, locked_registry: int, tmp_path: Path
 ) -> None:
     yard.light(tmp_path)
-    login = flow_pull.Login("shipper", Secret("guess"))
+    login = flow_pull.RegistryLogin("shipper", Secret("guess"))
     with yard.line.fleet({"h1": yard.hosts["h1"].folder / "root"}) as fleet:
         own = f"localhost:{locked_registry}"
         shipping = replace(yard.shipping(fleet, "h1"), own_registry=own, login=login)

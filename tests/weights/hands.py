@@ -13,7 +13,7 @@ from bringup.core.event import Event
 from bringup.edge.ssh import SshFleet, SshOptions
 from bringup.edge.store import Store
 from bringup.flow.types import Tools
-from bringup.flow.weights import Place, SyncPlan, Wish, plan_sync
+from bringup.flow.weights import CopyWish, Place, SyncPlan, plan_sync
 from bringup.flow.weights_errand import Terms
 from bringup.flow.weights_run import Copied, copy
 from tests.fleet.yard import FleetHost, Yard
@@ -62,7 +62,7 @@ class Hall:
         *, terms: Terms = Terms(), **more: object,  # noqa: B008
     ) -> tuple[SyncPlan, dict[str, Copied]]:  # fmt: skip
         """Plan and copy, as the verb does."""
-        wish = Wish(tuple(map(self._placed, targets)), self._placed(source), terms=terms)
+        wish = CopyWish(tuple(map(self._placed, targets)), self._placed(source), terms=terms)
         wish = replace(wish, **more)  # type: ignore[arg-type]
         plan = plan_sync(self.tools, wish)
         return plan, copy(self.tools, plan)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bringup.flow.weights import Place, Wish, plan_sync
+from bringup.flow.weights import CopyWish, Place, plan_sync
 from bringup.flow.weights_errand import Terms
 from tests.fleet.fixtures import MakeFleet
 from tests.fleet.yard import Yard
@@ -45,7 +45,7 @@ def test_check_writes_nothing(fleet: MakeFleet, yard: Yard, tmp_path: Path) -> N
     put(source, model(tmp_path / "K3"))
     before = other.tree_digest("srv", "dev/shm", "etc")
     with hall(yard, [source, other], tmp_path) as one:
-        plan = plan_sync(one.tools, Wish((one.place(other),), one.place(source)))
+        plan = plan_sync(one.tools, CopyWish((one.place(other),), one.place(source)))
         assert plan.plans[other.name].bytes > 0
         assert plan.seconds > 0
     assert other.tree_digest("srv", "dev/shm", "etc") == before
