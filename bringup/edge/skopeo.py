@@ -23,7 +23,7 @@ def available() -> bool:
     return shutil.which(PROGRAM) is not None
 
 
-def manifest(reference: str) -> Reading[Manifest]:
+def manifest(reference: str, *, seconds: int = LOOK_S) -> Reading[Manifest]:
     """Return what a registry holds under a reference; logins are those of docker's settings.
 
     Absent: there is no skopeo, or the registry surely has no such image.
@@ -32,9 +32,9 @@ def manifest(reference: str) -> Reading[Manifest]:
         return Absent(f"no {PROGRAM} on the controller (apt-get install {PROGRAM})")
     words = [PROGRAM, "inspect", "--raw", _tls("", reference), f"docker://{reference}"]
     try:
-        done = subprocess.run(words, capture_output=True, check=False, timeout=LOOK_S)
+        done = subprocess.run(words, capture_output=True, check=False, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return Unknown(f"its registry did not answer skopeo within {LOOK_S} s")
+        return Unknown(f"its registry did not answer skopeo within {seconds} s")
     said = _last(done.stderr)
     if done.returncode != 0 and re.search("manifest unknown|name unknown|not found", said):
         return Absent(f"its registry has no {reference}: {said}")

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from ..core.errors import Blocked
 from ..core.event import Event, Listen, ignore
 from ..core.reading import Known, Reading
 from ..core.rules import Finding, Level, judge
+from ..edge import skopeo
 from ..edge.engine import Engine
 from ..edge.image_file import ImageFolder
 from ..edge.pip import Index, target_of
 from ..edge.pool import side_by_side
-from ..image.checks import ROWS, Bench
+from ..image.checks import NOT_ASKED, ROWS, Bench
 from ..image.pins import Pin, Release, Resolution
-from ..image.recipe import same_repository
+from ..image.recipe import Base, same_repository
 
 Flags = Mapping[str, Reading[tuple[str, ...]]]
 """Each deployment of an image, with the flags that its engine version lacks."""
+
+TAG_S = 15
+"""Most seconds for what a tag stands for: a warning is given either way."""
 
 
 def check(
@@ -28,7 +33,9 @@ def check(
     engine: Engine | None = None,
     listen: Listen = ignore,
 ) -> tuple[Finding, ...]:
-    """Return what the static gate says of an image; asks the package index, builds nothing.
+    """Return what the static gate says of an image; builds nothing.
+
+    Asks the package index, and the registry of a base that is held to no digest.
 
     `flags` maps each deployment of this image to the flags that its engine version lacks. An
     `engine` tells what digest an unpinned base stands for.
@@ -41,13 +48,24 @@ def check(
         **(recipe.base_packages or {}),
     }
     full = [pin for pin in recipe.packages if pin.name not in recipe.no_deps]
-    releases, resolution = _asked(
-        recipe.packages,
-        lambda pin: index.release(pin, target),
-        lambda: index.resolve(full, target, held),
-    )
+    with ThreadPoolExecutor(1) as beside:
+        there = beside.submit(_in_registry, recipe.base)
+        releases, resolution = _asked(
+            recipe.packages,
+            lambda pin: index.release(pin, target),
+            lambda: index.resolve(full, target, held),
+        )
     digest = digest_of_tag(engine, recipe.base.reference) if engine else ""
-    return judge(ROWS, Bench(recipe, releases, resolution, flags or {}, digest))
+    bench = Bench(recipe, releases, resolution, flags or {}, digest, there.result())
+    return judge(ROWS, bench)
+
+
+def _in_registry(base: Base) -> Reading[str]:
+    """Return the digest that a base's tag stands for in its registry, where the tag decides."""
+    if base.digest:
+        return NOT_ASKED
+    found = skopeo.manifest(base.reference, seconds=TAG_S)
+    return Known(found.value.digest) if isinstance(found, Known) else found
 
 
 def _asked(

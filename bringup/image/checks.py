@@ -5,15 +5,18 @@ Ids as in the field's list of image checks (IMG-01 to IMG-04).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..core.reading import Absent, Known, Reading, Unknown
+from ..core.reading import Absent, Known, Reading, Unknown, why_not
 from ..core.rules import Row, Seen, failed, passed, skipped, unknown, warned
 from .pins import Displaced, Pin, Release, Resolution, displaced, nearest
 from .recipe import Recipe
 
 METADATA = "https://pypi.org/pypi/ai-dynamo/1.3.0.post1/json"
+
+
+NOT_ASKED = Unknown("not asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Bench:
     resolution: Reading[Resolution]
     flags: Mapping[str, Reading[tuple[str, ...]]] = field(default_factory=dict)
     tag_is: str = ""  # the digest that the base's tag stands for on the engine, where known
+    tag_there: Reading[str] = NOT_ASKED  # and in the base's registry
 
     @property
     def held(self) -> dict[str, str]:
@@ -42,12 +46,23 @@ def base_is_pinned(bench: Bench) -> Seen:
     if base.digest:
         return passed(f"{base.reference} is held to {base.digest[:19]}…")
     place = f"{base.origin.file}:{base.origin.line}"
-    now = (f"on the engine it stands for {bench.tag_is} now",) if bench.tag_is else ()
     return warned(
         f"{place}: {base.reference} is a tag alone, and tags move",
-        *now,
+        *_stands_for(bench),
         remedy=f"bringup image.pin {bench.recipe.name}",
     )
+
+
+def _stands_for(bench: Bench) -> Iterator[str]:
+    """Yield what the base's tag stands for here and in its registry."""
+    if bench.tag_is:
+        yield f"on the engine it stands for {bench.tag_is}"
+    there = bench.tag_there
+    if isinstance(there, Known):
+        moved = "the tag has moved: " if bench.tag_is not in ("", there.value) else ""
+        yield f"{moved}in its registry it stands for {there.value} now"
+    elif not bench.tag_is:
+        yield f"what it stands for is not known: {there.evidence or why_not(there)}"
 
 
 def pins_exist(bench: Bench) -> Seen:

@@ -21,8 +21,11 @@ from bringup.core.event import Event
 from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.core.remote import Traffic
 from bringup.edge import http, registry, skopeo
+from bringup.edge.image_file import read_image
+from bringup.edge.pip import Index
 from bringup.edge.registry import Registry
 from bringup.flow import ship as flow_ship
+from bringup.flow.image_check import check
 from bringup.flow.load import loaded
 from bringup.flow.ship import Arrived, Shipping
 from bringup.image.facts import ImageFacts
@@ -31,6 +34,7 @@ from bringup.image.route import Way
 
 from .bench import identity
 from .dockerd import Dockerd, dockerd
+from .folders import make_folder
 from .sshd import Sshd, sshd
 
 MB = 1_000_000
@@ -293,6 +297,15 @@ class TestMirrored:
         assert any("no skopeo on the controller" in event.text for event in events)
         again, sent, _ = field.ship("other")
         assert (again.identity, again.sent) == (wanted, 0)
+
+    def test_a_tag_alone_is_told_with_the_digest_that_its_registry_has(
+        self, field: Field, tmp_path: Path
+    ) -> None:
+        base = {"reference": f"localhost:{field.team.port}/{TEAM}:1"}
+        image = read_image(make_folder(tmp_path, base=base, packages=[], no_deps=[]))
+        found = {finding.id: finding for finding in check(image, index=Index(wheels=tmp_path))}
+        told = f"in its registry it stands for {field.digest} now"
+        assert told in found["IMG-01"].evidence
 
     def test_registry_of_the_base_that_is_gone_is_said(self, field: Field) -> None:
         found = skopeo.manifest("localhost:1/team/base@" + field.digest)

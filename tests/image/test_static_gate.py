@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from bringup.core.reading import Known, Unknown
+from bringup.core.reading import Absent, Known, Reading, Unknown
 from bringup.core.rules import Finding, Level, Status
 from bringup.edge.image_file import read_image
 from bringup.edge.pip import Index
 from bringup.flow import image_check as flow_image_check
+from bringup.image.checks import Bench, base_is_pinned
 from bringup.image.pins import nearest, parse_requirement
 
 from .folders import make_folder
@@ -25,9 +26,14 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return Index(wheels=folder)
 
 
+NOWHERE = "localhost:1/base:1"
+"""A base whose registry refuses at once, so that no test asks one on the internet."""
+
+
 def gate(root: Path, index: Index, **changed: Any) -> dict[str, Finding]:
     files = {"base.txt": b"sglang==0.5.18\nkubernetes==32.0.1\n"}
-    image = read_image(make_folder(root, files=files, **changed))
+    words = {"base": {"reference": NOWHERE}, **changed}
+    image = read_image(make_folder(root, files=files, **words))
     return {finding.id: finding for finding in flow_image_check.check(image, index=index)}
 
 
@@ -68,6 +74,30 @@ def test_tag_alone_is_a_warning_that_says_how_to_pin(tmp_path: Path, index: Inde
     finding = gate(tmp_path, index)["IMG-01"]
     assert finding.level is Level.WARN
     assert finding.remedy == "bringup image.pin small"
+    assert "what it stands for is not known: skopeo cannot ask its registry" in finding.evidence[-1]
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "told"),
+    [
+        ("", Known("sha256:b"), ["in its registry it stands for sha256:b now"]),
+        ("sha256:b", Known("sha256:b"), [
+            "on the engine it stands for sha256:b", "in its registry it stands for sha256:b now",
+        ]),
+        ("sha256:a", Known("sha256:b"), [
+            "on the engine it stands for sha256:a",
+            "the tag has moved: in its registry it stands for sha256:b now",
+        ]),
+        ("sha256:a", Unknown("cut off"), ["on the engine it stands for sha256:a"]),
+        ("", Absent("no skopeo"), ["what it stands for is not known: no skopeo"]),
+    ],
+)  # fmt: skip
+def test_a_tag_is_told_with_what_it_stands_for_and_whether_it_moved(
+    tmp_path: Path, here: str, there: Reading[str], told: list[str]
+) -> None:
+    recipe = read_image(make_folder(tmp_path)).recipe
+    seen = base_is_pinned(Bench(recipe, {}, Unknown("not asked"), {}, here, there))
+    assert list(seen.evidence[1:]) == told
 
 
 def test_missing_plain_dependency_is_named_once_the_base_is_recorded(
