@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from ..core.errors import Blocked
 from ..core.event import Event, Listen, ignore
@@ -48,16 +48,14 @@ def check(
         **(recipe.base_packages or {}),
     }
     full = [pin for pin in recipe.packages if pin.name not in recipe.no_deps]
-    with ThreadPoolExecutor(1) as beside:
-        there = beside.submit(_in_registry, recipe.base)
-        releases, resolution = _asked(
-            recipe.packages,
-            lambda pin: index.release(pin, target),
-            lambda: index.resolve(full, target, held),
-        )
+    releases, resolution, there = _asked(
+        recipe.packages,
+        lambda pin: index.release(pin, target),
+        lambda: index.resolve(full, target, held),
+        lambda: _in_registry(recipe.base),
+    )
     digest = digest_of_tag(engine, recipe.base.reference) if engine else ""
-    bench = Bench(recipe, releases, resolution, flags or {}, digest, there.result())
-    return judge(ROWS, bench)
+    return judge(ROWS, Bench(recipe, releases, resolution, flags or {}, digest, there))
 
 
 def _in_registry(base: Base) -> Reading[str]:
@@ -72,20 +70,24 @@ def _asked(
     pins: Iterable[Pin],
     release: Callable[[Pin], Reading[Release]],
     resolve: Callable[[], Reading[Resolution]],
-) -> tuple[dict[Pin, Reading[Release]], Reading[Resolution]]:
-    """Ask for the resolution and every release, four at a time."""
+    tag: Callable[[], Reading[str]],
+) -> tuple[dict[Pin, Reading[Release]], Reading[Resolution], Reading[str]]:
+    """Ask for every release, the resolution and the base's tag, four at a time."""
     every = tuple(pins)
     releases: dict[Pin, Reading[Release]] = {}
     resolution: list[Reading[Resolution]] = []
+    there: list[Reading[str]] = []
 
-    def ask(pin: Pin | None) -> None:
-        if pin is None:
-            resolution.append(resolve())
-        else:
-            releases[pin] = release(pin)
+    def keep(pin: Pin) -> None:
+        releases[pin] = release(pin)
 
-    side_by_side((None, *every), ask, limit=4)
-    return {pin: releases[pin] for pin in every}, resolution[0]
+    asks: tuple[Callable[[], None], ...] = (
+        lambda: resolution.append(resolve()),
+        lambda: there.append(tag()),
+        *(partial(keep, pin) for pin in every),
+    )
+    side_by_side(asks, lambda ask: ask(), limit=4)
+    return {pin: releases[pin] for pin in every}, resolution[0], there[0]
 
 
 def digest_of_tag(engine: Engine, reference: str) -> str:
