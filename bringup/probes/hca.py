@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -73,6 +74,11 @@ class Hca:
     @property
     def is_active(self) -> bool:
         return self.state == "ACTIVE"
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether it is an Elastic Fabric Adapter: verbs show it, and UCX cannot use it."""
+        return bool(re.match(r"rdmap\d+s\d+|efa_\d+$", self.name))
 
 
 @dataclass(frozen=True, slots=True)

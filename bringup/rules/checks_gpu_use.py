@@ -125,7 +125,7 @@ def _cuda(world: World) -> Seen:
     if isinstance(reading, Absent):
         return failed(reading.evidence) if gpus_of(world) else unread(reading)
     if not isinstance(reading, Known):
-        return unread(reading)
+        return unread(reading, essential=reading.why == "timed out")
     proof = reading.value
     count = len(gpus_of(world))
     if proof.code != 0:

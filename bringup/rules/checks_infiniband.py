@@ -6,7 +6,6 @@ needs is judged by IB-16 and by the rules across hosts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 
@@ -62,17 +61,13 @@ def _classes(world: World, ib: InfiniBand) -> Seen:
     gpus = gpu_count(world)
     if not ib.compute:
         return failed(*lines)
-    if elastic := [device for device in ib.compute if ELASTIC.match(device.name)]:
+    if elastic := [device for device in ib.compute if device.is_elastic]:
         return _elastic(world, lines, elastic)
     if gpus and len(ib.compute) < gpus:
         is_board = world.kind is not None and world.kind.form == "hgx"
         lines.append(f"{len(ib.compute)} compute devices for {gpus} GPUs")
         return warned(*lines, level=Level.WARN if is_board else Level.NOTE)
     return passed(*lines)
-
-
-ELASTIC = re.compile(r"rdmap\d+s\d+|efa_\d+$")
-"""Names of Elastic Fabric Adapters: verbs show them, and no reliable connection runs over them."""
 
 
 def _elastic(world: World, lines: list[str], devices: list[Hca]) -> Seen:

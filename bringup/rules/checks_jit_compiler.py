@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skipped, warned
 from ..core.version import at_least
-from ..probes.environment import Environment
 from ..probes.toolkit import Nvcc
 from . import where
 from .judging import SOFT
@@ -33,6 +32,8 @@ def _nvcc(world: World) -> Seen:
     if not floor:
         return passed(line)
     if at_least(reading.value.version, floor) is False:
+        if chosen := where.chosen_nvcc(world, reading.value, floor):
+            return passed(f"CUDA_HOME leads to nvcc {chosen.full}, before {line}")
         if fitting := _fitting(reading.value, floor):
             return _beside(world, line, fitting)
         return _without(world, f"{line}: compute capability {sort or '?'} needs {floor}", install)
@@ -47,15 +48,9 @@ def _fitting(nvcc: Nvcc, floor: str) -> str:
 
 
 def _beside(world: World, line: str, home: str) -> Seen:
-    """Judge an old compiler in PATH beside a fitting one: CUDA_HOME says which is used."""
-    reading = world.facts[Environment]
-    said = reading.value.values.get("CUDA_HOME", "") if isinstance(reading, Known) else ""
-    if said.rstrip("/") == home:
-        return passed(f"CUDA_HOME={home}, before {line}")
-    fits = f"{home} fits, and is not the one in use"
-    return _without(
-        world, f"{line}, too old; {fits}", f"export CUDA_HOME={home} PATH={home}/bin:$PATH"
-    )
+    """Judge an old compiler in PATH beside a fitting one that CUDA_HOME does not lead to."""
+    told = f"{line}, too old; {home} fits, and is not the one in use"
+    return _without(world, told, f"export CUDA_HOME={home} PATH={home}/bin:$PATH")
 
 
 def _without(world: World, line: str, remedy: str) -> Seen:

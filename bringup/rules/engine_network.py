@@ -34,9 +34,11 @@ NIXL = "docs/engines.md#nixl"
 def nics(rdma: InfiniBand, gpus: tuple[int, ...]) -> tuple[Hca, ...]:
     """Return the active compute devices of these GPUs, in GPU order, each once.
 
-    Without known distances: all active compute devices. Switch bridges are never among them.
+    Without known distances: all active compute devices. Switch bridges are never among them, nor
+    are adapters that UCX cannot use.
     """
-    active = {device.name: device for device in rdma.compute if device.is_active}
+    usable = (device for device in rdma.compute if device.is_active and not device.is_elastic)
+    active = {device.name: device for device in usable}
     near = [name for gpu in gpus for name in rdma.rails.get(gpu) or _nearest(rdma, gpu)]
     chosen = [active[name] for name in dict.fromkeys(near) if name in active]
     return tuple(chosen) or tuple(active.values())

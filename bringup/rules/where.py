@@ -9,7 +9,8 @@ from typing import TypeAlias
 from ..core.host import Deployment, Mode, Role, Scalar
 from ..core.reading import Absent, Known, Reading, Unknown
 from ..core.rules import Seen, World
-from ..core.version import version
+from ..core.version import at_least, version
+from ..probes.environment import Environment
 from ..probes.gpu import Gpus
 from ..probes.inside import Inside
 from ..probes.toolkit import Nvcc
@@ -69,9 +70,21 @@ def usable_nvcc(world: World) -> Reading[Nvcc]:
     have, need = version(reading.value.version), version(floor)
     if have is None or need is None:
         return Unknown(f"cannot read nvcc version {reading.value.version!r}", reading.evidence)
+    if have < need and (chosen := chosen_nvcc(world, reading.value, floor)):
+        return Known(chosen, f"CUDA_HOME leads to nvcc {chosen.full}")
     if have < need:
         return Absent(f"nvcc {reading.value.version} cannot compile for these GPUs: need {floor}")
     return reading
+
+
+def chosen_nvcc(world: World, nvcc: Nvcc, floor: str) -> Nvcc | None:
+    """Return the fitting compiler that CUDA_HOME leads to, beside one in PATH that is too old."""
+    reading = world.facts[Environment]
+    home = reading.value.values.get("CUDA_HOME", "") if isinstance(reading, Known) else ""
+    for path, _, full in (other.rpartition(" ") for other in nvcc.others):
+        if home and path == f"{home.rstrip('/')}/bin/nvcc" and at_least(full, floor):
+            return Nvcc(".".join(full.split(".")[:2]), full, path)
+    return None
 
 
 def toolkit_floor(world: World) -> str:

@@ -260,9 +260,10 @@ def read_ps(asked: Asked, output: Output) -> Iterator[Piece]:
     place = next((columns.index(name) for name in ("STAT", "S") if name in columns), None)
     if place is None or "PID" not in columns:
         return
+    name = next((columns.index(n) for n in ("COMMAND", "CMD", "COMM") if n in columns), -1)
     cells = [row.split(None, len(columns) - 1) for row in rows if row.strip()]
     stuck = tuple(
-        f"{row[-1].strip()} ({row[columns.index('PID')]})"
+        f"{row[name].strip()} ({row[columns.index('PID')]})"
         for row in cells
         if len(row) == len(columns) and row[place].startswith("D")
     )

@@ -97,6 +97,9 @@ def read_python(asked: Asked, output: Output) -> Iterator[Piece]:
     if output.is_missing:
         yield known(Compilers({"python3": False}), output.line)
         return
+    if output.is_late and re.search(r"cuInit|torch\.cuda|cudaGetDevice", code):
+        yield unknown(CudaProof, "timed out", f"{asked.program} hangs where it starts CUDA")
+        return
     if "cuInit" in code and (found := re.search(r"(?m)^\(?(\d{1,4})\b", output.stdout.strip())):
         yield known(CudaProof(int(found[1]), None, asked.place, f"cuInit {found[1]}"),
                     f"cuInit {found[1]}")  # fmt: skip
