@@ -1,10 +1,11 @@
-"""What every Dynamo worker shares: where etcd and NATS are, and its ports."""
+"""What every Dynamo worker shares: where etcd and NATS are, its ports, its part in a pair."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
-from ..core.host import Deployment, Scalar
+from ..core.host import Deployment, Mode, Role, Scalar
 from ..core.rules import World
 from .build import Piece
 from .common import TRANSFER, if_address
@@ -28,6 +29,25 @@ SETTINGS = (
     Setting("self_host_metadata", variable="DYN_SELF_HOST_METADATA"),
     *TRANSFER,
 )
+
+
+SCRIPTS: Mapping[Mode, str] = MappingProxyType(
+    {
+        Mode.PREFILL: "serve_dynamo_prefill.sh",
+        Mode.DECODE: "serve_dynamo_decode.sh",
+        Mode.AGGREGATED: "serve_dynamo.sh",
+    }
+)
+"""The script of each mode."""
+
+MODES = tuple(SCRIPTS)
+
+
+def mode(deployment: Deployment, role: Role) -> Iterator[Piece]:
+    """Yield the part that a role plays, where it does not both prefill and decode."""
+    if role.mode is not Mode.AGGREGATED:
+        why = (f"role {role.name} of {deployment.name} is {role.mode.value}",)
+        yield Piece("--disaggregation-mode", role.mode.value, why)
 
 
 def services(deployment: Deployment) -> Iterator[Piece]:

@@ -13,8 +13,8 @@ from ..rules.where import said
 from .build import Piece, assemble, extra, pieces_of
 from .check import Dialect, findings
 from .common import CACHES, below_folder, if_address, visible
+from .dynamo import MODES, SCRIPTS, mode, services
 from .dynamo import SETTINGS as DYNAMO
-from .dynamo import services
 from .engine import CommandLine, Engine, Setting, Settled, Versions, plainly
 from .schema import Schema
 
@@ -123,9 +123,7 @@ def _identity(deployment: Deployment, role: Role) -> Iterator[Piece]:
     yield Piece("--served-model-name", model.served_name, said)
     if model.revision and not model.path.startswith("/"):
         yield Piece("--revision", model.revision, said)
-    if role.mode is not Mode.AGGREGATED:
-        why = (f"role {role.name} of {deployment.name} is {role.mode.value}",)
-        yield Piece("--disaggregation-mode", role.mode.value, why)
+    yield from mode(deployment, role)
 
 
 def _leader(settled: Settled) -> Iterator[Piece]:
@@ -161,12 +159,8 @@ def check(
 ENGINE = Engine(
     name="dynamo.sglang",
     title="SGLang worker registered with Dynamo",
-    modes=(Mode.PREFILL, Mode.DECODE, Mode.AGGREGATED),
-    scripts={
-        Mode.PREFILL: "serve_dynamo_prefill.sh",
-        Mode.DECODE: "serve_dynamo_decode.sh",
-        Mode.AGGREGATED: "serve_dynamo.sh",
-    },
+    modes=MODES,
+    scripts=SCRIPTS,
     settings=SETTINGS,
     command=command,
     check=check,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..core.host import Deployment, Mode, Role
+from ..core.host import Deployment, Role
 from ..core.rules import Finding, World
 from .build import Piece, assemble, extra, pieces_of
 from .check import findings
 from .common import visible
+from .dynamo import MODES, SCRIPTS, mode, services
 from .dynamo import SETTINGS as DYNAMO
-from .dynamo import services
 from .engine import CommandLine, Engine, Settled, Versions
 from .schema import Schema
 from .vllm_settings import SETTINGS as SHARED
@@ -40,9 +40,7 @@ def _identity(deployment: Deployment, role: Role) -> Iterator[Piece]:
     model, said = deployment.model, (f"said deployment {deployment.name}",)
     yield Piece("--model", model.path, said)
     yield Piece("--served-model-name", model.served_name, said)
-    if role.mode is not Mode.AGGREGATED:
-        why = (f"role {role.name} of {deployment.name} is {role.mode.value}",)
-        yield Piece("--disaggregation-mode", role.mode.value, why)
+    yield from mode(deployment, role)
 
 
 def versions(deployment: Deployment) -> Versions:
@@ -61,12 +59,8 @@ def check(
 ENGINE = Engine(
     name="dynamo.vllm",
     title="vLLM worker registered with Dynamo",
-    modes=(Mode.PREFILL, Mode.DECODE, Mode.AGGREGATED),
-    scripts={
-        Mode.PREFILL: "serve_dynamo_prefill.sh",
-        Mode.DECODE: "serve_dynamo_decode.sh",
-        Mode.AGGREGATED: "serve_dynamo.sh",
-    },
+    modes=MODES,
+    scripts=SCRIPTS,
     settings=SETTINGS,
     command=command,
     check=check,

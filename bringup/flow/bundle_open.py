@@ -15,7 +15,7 @@ from ..core.errors import ToolError, UsageError
 from ..core.event import Listen
 from ..core.host import Deployment, Host, Inventory, Login
 from ..core.reading import Known, Reading, Unknown
-from ..core.remote import Dials
+from ..core.remote import Dials, Remote
 from ..core.rules import Finding
 from ..core.words import Word
 from ..edge.discovery import read_etcd, read_folder
@@ -90,18 +90,19 @@ def read_source(word: str, known: Inventory, tools: Tools) -> Source:
     return read_there(one_site(known, tools, where.hosts), where.path, listen=tools.listen)
 
 
-def targets(words: tuple[str, ...], known: Inventory, tools: Tools) -> tuple[PushTarget, ...]:
-    """Return every folder that the words name, host patterns unfolded."""
-    return tuple(target for word in words for target in _targets(word, known, tools))
-
-
-def _targets(word: str, known: Inventory, tools: Tools) -> Iterator[PushTarget]:
+def placed(word: str, known: Inventory, tools: Tools) -> Iterator[tuple[Host, str, Remote]]:
+    """Yield every folder that a word names, host patterns unfolded: here, or one a host."""
     where = spot(word)
     if not where.hosts:
-        yield PushTarget(HERE, str(Path(where.path).absolute()), LocalRemote(HERE))
+        yield HERE, str(Path(where.path).absolute()), LocalRemote(HERE)
         return
     for host in hosts_at(known, where.hosts):
-        yield PushTarget(host, where.path, tools.fleet.remote(host.name))
+        yield host, where.path, tools.fleet.remote(host.name)
+
+
+def targets(words: tuple[str, ...], known: Inventory, tools: Tools) -> tuple[PushTarget, ...]:
+    """Return every folder that the words name, host patterns unfolded."""
+    return tuple(PushTarget(*found) for word in words for found in placed(word, known, tools))
 
 
 def deployment_of(known: Inventory, name: str) -> Deployment | None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import cast
 
 from ..core.errors import UsageError
 from ..core.host import Inventory
 from ..edge.actions import ScriptedRemote
-from ..edge.local import LocalRemote
 from ..options.weights import Copying, ModelCopy
-from .bundle_open import HERE, deployment_of, hosts_at, spot
+from .bundle_open import HERE, deployment_of, hosts_at, placed
 from .types import Tools
 from .weights import CopyWish, Place
 from .weights_errand import Terms
@@ -24,14 +22,9 @@ def places(words: Iterable[str], known: Inventory, tools: Tools) -> tuple[Place,
 
 
 def _places(word: str, known: Inventory, tools: Tools) -> Iterator[Place]:
-    where = spot(word)
-    if not where.hosts:
-        yield Place(HERE, str(Path(where.path).absolute()), LocalRemote(HERE))
-        return
-    for host in hosts_at(known, where.hosts):
-        path = where.path.rstrip("/") or "/"
+    for host, path, remote in placed(word, known, tools):
         # every remote of a fleet is a scripted one; the narrow protocol has no streams
-        yield Place(host, path, cast("ScriptedRemote", tools.fleet.remote(host.name)))
+        yield Place(host, path.rstrip("/") or "/", cast("ScriptedRemote", remote))
 
 
 def targets_of(

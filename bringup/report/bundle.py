@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ..bundle.doctor import causes, is_sound
@@ -15,6 +14,7 @@ from ..bundle.names import shown
 from ..bundle.reports import BundleReport, CheckReport, Placed, PushOutcome, Written
 from ..core.rules import Finding, Level, Status
 from ..edge.names import fold
+from .grid import pairs
 from .probe import finding_view
 
 LEFT_SHOWN = 5
@@ -23,7 +23,7 @@ LEFT_SHOWN = 5
 def made_view(report: BundleReport) -> RenderableType:
     """Return what went into a bundle, what stayed out, and which Dynamo can read it."""
     manifest = report.manifest
-    grid = _grid()
+    grid = pairs()
     grid.add_row("wrote", f"{report.path}  sha256 {report.sha256[:12]}")
     grid.add_row("holds", f"{_files(manifest)} from {report.place}")
     grid.add_row("is", _identity(manifest))
@@ -44,13 +44,6 @@ def made_document(report: BundleReport) -> dict[str, Any]:
         "findings": report.findings,
         "readers": {name: [f.id for f in blocks] for name, blocks in report.readers.items()},
     }
-
-
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column(overflow="fold")
-    return grid
 
 
 def _files(manifest: Manifest) -> str:
@@ -125,7 +118,7 @@ _STYLE = {
 
 def push_view(rows: Iterable[Placed], *, after: str = "") -> RenderableType:
     """Return a line for all targets that came out alike; `after` says what to do next."""
-    grid = _grid()
+    grid = pairs()
     for (outcome, path, found), same in _alike(rows).items():
         hosts = fold([row.host for row in same])
         slowest = max(row.seconds for row in same)
@@ -156,7 +149,7 @@ def push_document(row: Placed) -> dict[str, Any]:
 def kubernetes_view(written: Written, *, applied: bool) -> RenderableType:
     """Return where the patch is, and the commands that apply it."""
     files = [path for path in (written.objects_file, written.patch_file) if path]
-    grid = _grid()
+    grid = pairs()
     grid.add_row("wrote", ", ".join(files))
     grid.add_row("applied" if applied else "to apply", written.commands)
     return grid

@@ -27,6 +27,7 @@ from ..core.probed import (
 from ..core.rules import Finding, Level, Status
 from ..edge.names import fold
 from .findings import COLOR
+from .grid import pairs
 
 VARIANTS = 3
 """How many different sets of lines one finding shows; --json has all."""
@@ -76,19 +77,12 @@ def age(then: str, now: str) -> str:
 
 
 def _verdicts(probed: tuple[Probed, ...]) -> RenderableType:
-    grid = _grid()
+    grid = pairs(names=9, gap=1)
     machines = {one.host for one in probed if one.is_host}
     for found, names in by_verdict(probed).items():
         count = len(machines.intersection(names))
         line = Text(fold(names)).append(f"  {count} hosts" if count > 1 else "", "dim")
         grid.add_row(Text(found.value, f"bold {COLOR[found]}"), line)
-    return grid
-
-
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=9, style="dim")
-    grid.add_column(overflow="fold")
     return grid
 
 
@@ -98,7 +92,7 @@ def _errors(probed: tuple[Probed, ...], now: str) -> Iterator[RenderableType]:
     last_seen = {one.host: one.last_seen for one in probed}
     for group in alike(errors):
         hosts = [each.host for each in group]
-        grid = _grid()
+        grid = pairs(names=9, gap=1)
         grid.add_row(Text("not seen", "bold magenta"), Text(fold(hosts), "bold"))
         grid.add_row("because", Text(group[0].message))
         if group[0].remedy:
@@ -112,7 +106,7 @@ def _finding(each: Folded, count: int) -> RenderableType:
     finding = each.finding
     word = "unknown" if finding.status is Status.UNKNOWN else finding.level.value
     where = "all hosts" if len(each.hosts) == count > 1 else fold(each.hosts)
-    grid = _grid()
+    grid = pairs(names=9, gap=1)
     title = Text(finding.title, "bold").append(f"  {finding.id}  {where}", "dim")
     grid.add_row(Text(word, f"bold {COLOR[finding.level]}"), title)
     for label, line, style in _lines(each):

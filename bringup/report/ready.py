@@ -19,6 +19,7 @@ from ..readiness.verdict import Over, Ready, Verdict, Waiting
 from ..readiness.watch import State, Watched
 from ..readiness.worker_image import drift
 from .diagnose import diagnosis_view, match_document, unknown_view
+from .grid import pairs
 from .probe import finding_view
 
 
@@ -79,7 +80,7 @@ def verdict_view(
 
 
 def _ready(state: State, proof: str, seconds: float) -> RenderableType:
-    grid = _grid()
+    grid = pairs(names=9, gap=1)
     grid.add_row(Text("ready", "bold green"), Text(f"{state.name} serves", "bold"))
     grid.add_row("after", Text(span(seconds)))
     if state.chat is not None:
@@ -103,7 +104,7 @@ def _drift(watched: Watched) -> tuple[str, ...]:
 def _over(
     state: State, over: Over, seconds: float, words: Mapping[str, str]
 ) -> list[RenderableType]:
-    grid = _grid()
+    grid = pairs(names=9, gap=1)
     who = over.who or state.name
     grid.add_row(Text("failed", "bold red"), Text(f"{who}: {over.why}", "bold"))
     grid.add_row("stage", Text(f"{over.stage.name.lower()}, after {span(seconds)}"))
@@ -116,13 +117,6 @@ def _over(
     if over.said or not (over.matches or over.findings):
         rows.append(unknown_view(over.said))
     return [*rows, state_view(state, over)]
-
-
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=9, style="dim")
-    grid.add_column(overflow="fold")
-    return grid
 
 
 def ready_document(

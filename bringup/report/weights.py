@@ -15,6 +15,7 @@ from ..edge.names import fold
 from ..weights.compare import Fault
 from ..weights.folder import Folder
 from ..weights.plan import HostPlan, Way, duration, size
+from .grid import pairs
 
 SHOWN = 4
 
@@ -25,7 +26,7 @@ def plan_view(
 ) -> RenderableType:  # fmt: skip
     """Return what would be copied where: source, a line for hosts that lack the same, the time."""
     rows = tuple(plans)
-    grid = _grid()
+    grid = pairs()
     index = f", index {folder.index}" if folder.index else ""
     revision = f", revision {folder.revision[:12]}" if folder.revision else ""
     weights = f"{len(folder.weights)} weight files, {size(folder.weight_bytes)}{index}{revision}"
@@ -42,13 +43,6 @@ def plan_view(
             f"{size(total)} in about {duration(seconds)}, {way.value}, if {rate_mb_s:.0f} MB/s pass"
         )
         grid.add_row("to copy", what)
-    return grid
-
-
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column(overflow="fold")
     return grid
 
 
@@ -141,7 +135,7 @@ class Line:
 
 def copied_view(lines: Iterable[Line]) -> RenderableType:
     """Return what came to each host, from whom, how fast."""
-    grid = _grid()
+    grid = pairs()
     for line in lines:
         rate = line.sent / max(0.001, line.seconds)
         most = sorted(line.by.items(), key=lambda item: (-item[1], item[0]))

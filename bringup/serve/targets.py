@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ..core.host import Deployment, Host
 from ..engines.engine import Engine
@@ -19,19 +20,11 @@ def worker_of(spec: Spec, deployment: Deployment, host: Host, engine: Engine) ->
     system = spec.ports.get("system_port")
     port = system if engine.registers else spec.ports.get("port")
     leads = leader == host.name
-    return Worker(
-        host=host.name,
-        role=spec.role,
-        mode=spec.mode,
-        name=spec.name,
-        script=spec.script,
-        config=spec.config,
-        image=spec.image_digest or spec.image or deployment.image.name,
+    return replace(
+        _worker(spec, host, spec.image_digest or spec.image or deployment.image.name),
         addresses=_addresses(host, text(spec.decisions, "advertise_host")),
         contained=contained,
-        engine=text(spec.decisions, "container_engine"),
         log_file=f"{_logs(spec)}.log",
-        last_log=f"{_logs(spec)}.last.log",
         state_file=f"{spec.folder}/{spec.name}.pid",
         unit=unit_of(spec),
         restarts=text(spec.decisions, "restart") not in ("", "no") or bool(unit_of(spec)),
@@ -39,7 +32,6 @@ def worker_of(spec: Spec, deployment: Deployment, host: Host, engine: Engine) ->
         follows="" if leads else f"{leader}/{spec.role}",
         url=f"http://127.0.0.1:{port}/health" if not announces and leads and port else "",
         metrics=f"http://127.0.0.1:{port}/metrics" if port and leads else "",
-        timeout_s=spec.ready_timeout_s,
     )
 
 
@@ -53,29 +45,31 @@ def front_of(spec: Spec, deployment: Deployment, host: Host) -> Worker:
     """Return what stands in front of the workers, where bringup runs it."""
     port = spec.ports["http_port"]
     path = "live" if spec.engine == FRONTEND else "health"
-    return Worker(
-        host=host.name,
-        role=spec.role,
-        mode=spec.mode,
-        name=spec.name,
-        script=spec.script,
-        config=spec.config,
-        image=spec.image_digest or spec.image or deployment.image.name,
+    return replace(
+        _worker(spec, host, spec.image_digest or spec.image or deployment.image.name),
         contained=bool(spec.image),
-        engine=text(spec.decisions, "container_engine"),
         log_file=f"{_logs(spec)}.log",
-        last_log=f"{_logs(spec)}.last.log",
         state_file=f"{spec.folder}/{spec.name}.pid",
         restarts=text(spec.decisions, "restart") not in ("", "no"),
         registers=False,
         is_front=True,
         url=f"http://127.0.0.1:{port}/{path}",
-        timeout_s=spec.ready_timeout_s,
     )
 
 
 def service_of(spec: Spec, host: Host) -> Worker:
     """Return etcd or NATS, where bringup runs it."""
+    return replace(
+        _worker(spec, host, spec.image_digest),
+        restarts=True,
+        registers=False,
+        is_service=True,
+        pulls=spec.image,
+    )
+
+
+def _worker(spec: Spec, host: Host, image: str) -> Worker:
+    """Return what a spec says of any container or process."""
     return Worker(
         host=host.name,
         role=spec.role,
@@ -83,12 +77,8 @@ def service_of(spec: Spec, host: Host) -> Worker:
         name=spec.name,
         script=spec.script,
         config=spec.config,
-        image=spec.image_digest,
+        image=image,
         engine=text(spec.decisions, "container_engine"),
-        restarts=True,
-        registers=False,
-        is_service=True,
-        pulls=spec.image,
         last_log=f"{_logs(spec)}.last.log",
         timeout_s=spec.ready_timeout_s,
     )
