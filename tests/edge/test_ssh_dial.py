@@ -12,7 +12,8 @@ from bringup.edge import services
 from bringup.edge.ssh_dial import FORBIDDEN, NOT_OPEN, dialer
 from bringup.probes.services import Etcd, Nats, is_unasked
 from tests.dynamo.etcd import Server, etcd_server
-from tests.dynamo.processes import Program, free_ports
+from tests.dynamo.nats import nats_server
+from tests.dynamo.processes import free_ports
 from tests.fleet.fixtures import MakeSshd
 from tests.fleet.sshd import Sshd
 
@@ -28,15 +29,8 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("nats")
-    (port,) = free_ports(1)
-    words = ["nats-server", "-a", "127.0.0.1", "-p", str(port)]
-    env = {"PATH": "/usr/bin:/usr/sbin:/bin:/sbin"}
-    program = Program.start("nats", words, env=env, cwd=folder, log_file=folder / "log")
-    try:
-        program.says("Server is ready")
-        yield f"nats://127.0.0.1:{port}"
-    finally:
-        program.stop()
+    with nats_server(folder) as place:
+        yield f"nats://{place}"
 
 
 def test_services_are_seen_through_one_connection(sshd: Sshd, etcd: Server, nats: str) -> None:

@@ -23,7 +23,8 @@ from bringup.probes import network, services
 from bringup.probes.network import Addresses, Listeners, Names, Reach
 from bringup.probes.services import Etcd, Nats
 from tests.dynamo.etcd import Server, etcd_server
-from tests.dynamo.processes import Program, free_ports
+from tests.dynamo.nats import nats_server
+from tests.dynamo.processes import free_ports
 
 from .asking import SHELLS, ask
 
@@ -125,15 +126,8 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("nats")
-    (port,) = free_ports(1)
-    words = ["nats-server", "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder)]
-    env = {"PATH": "/usr/bin:/usr/sbin:/bin:/sbin"}
-    program = Program.start("nats", words, env=env, cwd=folder, log_file=folder / "log")
-    try:
-        program.says("Server is ready")
-        yield f"nats://user:secret@127.0.0.1:{port}"
-    finally:
-        program.stop()
+    with nats_server(folder, "-js", "-sd", str(folder)) as place:
+        yield f"nats://user:secret@{place}"
 
 
 @pytest.fixture
