@@ -27,6 +27,8 @@ JOINT_RULES = (*across_hosts.ROWS, *pairs.ROWS)
 TOLD_BY = {
     "JIT-01": ("vllm-without-nvcc", "sglang-without-nvcc", "kimi-k3-needs-nvcc"),
     "GPU-23": ("model-fits",),
+    "ENG-01": ("moe-data-parallel",),
+    "ENG-03": ("dynamo-sglang-versions",),
 }
 """Checks of a bare host, and the rules that tell the same fact of what is to run there."""
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ..core.reading import Reading
 from .parts import NOT_ASKED
 
+NO_ANSWER = "nothing until the limit"
+
 
 @dataclass(frozen=True, slots=True)
 class Serving:
@@ -23,5 +25,8 @@ class Serving:
     model_path: str = ""
     served_name: str = ""
     command: tuple[str, ...] | None = None  # of a worker, as its process shows it
+    prefill_command: tuple[str, ...] | None = None
+    decode_command: tuple[str, ...] | None = None
+    answer: str = ""  # how a request ended: "HTTP 503", or NO_ANSWER
     hub_offline: bool | None = None
     said: tuple[str, ...] | None = None  # telling lines of the frontend's log

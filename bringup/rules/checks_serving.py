@@ -6,8 +6,11 @@ import re
 
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed
+from ..probes.parts import NOT_ASKED
 from ..probes.services import Etcd
-from ..probes.serving import Serving
+from ..probes.serving import NO_ANSWER, Serving
+from . import where
+from .command_lines import differences, refused, same_mode, sides_of
 from .judging import not_told, unread
 
 K3_REPORT = "K3 report"
@@ -34,10 +37,29 @@ def _stage(world: World) -> Seen:
     if isinstance(serving.models, Known):
         steps.append(f"listed: {', '.join(serving.models.value) or 'no model'}")
         if serving.models.value:
-            return passed(*steps)
+            return _answered(serving, steps)
     if not steps:
         return not_told("how far the deployment has come up")
     return Seen(Status.UNKNOWN, tuple(steps), level=Level.NOTE)
+
+
+def _answered(serving: Serving, steps: list[str]) -> Seen:
+    """A listed model is not a served one: judge by the request that somebody sent."""
+    if not serving.answer or serving.answer.startswith("HTTP 2"):
+        return passed(*steps)
+    remedy = ANSWERS.get(serving.answer, "read the frontend's log, then the workers'")
+    return failed(*steps, f"a request: {serving.answer}", remedy=remedy)
+
+
+ANSWERS = {
+    NO_ANSWER: "let the workers' hosts reach the frontend's DYN_TCP_RESPONSE_STREAM_PORT, and see "
+    "that KV travels from prefill to decode (their logs)",
+    "HTTP 503": "one side of the pair is missing: see who is registered, and its log",
+    "HTTP 404": "the frontend lacks the model's files: bringup bundle.doctor",
+    "HTTP 500": "set the same request plane on both (DYN_REQUEST_PLANE), and let the frontend "
+    "reach the port that the worker announces",
+    "HTTP 504": "let the frontend reach the port that the worker announces (rpc_port)",
+}
 
 
 def _listed(world: World) -> Seen:
@@ -45,6 +67,8 @@ def _listed(world: World) -> Seen:
     if not isinstance(reading, Known):
         return unread(reading)
     serving = reading.value
+    if isinstance(serving.models, Unknown) and serving.models != NOT_ASKED:
+        return failed(f"the frontend does not answer: {serving.models.why}", remedy=FRONTEND)
     if not isinstance(serving.models, Known):
         return not_told("the frontend's list of models")
     models, wanted = serving.models.value, _name(world, serving)
@@ -52,15 +76,64 @@ def _listed(world: World) -> Seen:
         if wanted and wanted not in models:
             return failed(f"listed: {', '.join(models)}, not {wanted}", remedy=NAMES)
         return passed(f"listed: {', '.join(models)}")
+    return _why_started_wrong(serving) or _why_unlisted(world, serving)
+
+
+def _why_started_wrong(serving: Serving) -> Seen | None:
+    """Look at how workers were started: that alone may keep a model from being listed."""
     if serving.command and PLAIN.search(" ".join(serving.command)):
         line = " ".join(serving.command[:4])
         return failed(f"the worker runs {line}", "a plain server never registers", remedy=DYNAMO)
+    if names := [line for line in differences(serving) if line.startswith(NAME_FLAG)]:
+        return failed("listed: no model", *names, remedy=NAMES)
+    if mode := same_mode(serving):
+        return failed("listed: no model", f"both workers run as {mode}", remedy=ONE_OF_EACH)
+    return None
+
+
+def _why_unlisted(world: World, serving: Serving) -> Seen:
     if not isinstance(serving.instances, Known):
         return not_told("whether workers have registered; an empty list is normal while one loads")
-    if not serving.instances.value:
+    instances = serving.instances.value
+    if not instances:
         why = "no worker has registered: it still loads, or it never will (look at its log)"
         return Seen(Status.UNKNOWN, (why,), level=Level.BLOCK)
-    return _unpublished(serving, serving.instances.value)
+    side = "" if _has_no_files(serving) else _missing(world, instances)
+    if side:
+        here = f"registered: {', '.join(instances)}; no {side} worker"
+        why = "the list stays empty until both sides are there; it still loads, or never will"
+        return Seen(Status.UNKNOWN, (here, why), level=Level.BLOCK)
+    return _unpublished(serving, instances)
+
+
+def _has_no_files(serving: Serving) -> bool:
+    files = serving.frontend_files
+    return isinstance(files, Absent) or (isinstance(files, Known) and bool(_lacks(files.value)))
+
+
+def _missing(world: World, instances: tuple[str, ...]) -> str:
+    """Return the side of a pair of which nobody has registered, "" where both have."""
+    if world.role is None or not where.is_pair(world.role):
+        return ""
+    components = {instance.partition("/")[0] for instance in instances}
+    if "prefill" not in components:
+        return "prefill"
+    return "" if components & {"backend", "decode"} else "decode"
+
+
+def _fit(world: World) -> Seen:
+    """Judge the command lines that workers run with: each by itself, then both of a pair."""
+    reading = world.facts[Serving]
+    if not isinstance(reading, Known):
+        return unread(reading)
+    serving = reading.value
+    if world.deployment is None or not (serving.command or sides_of(serving)):
+        return not_told("what the workers were started with")
+    wrong = [*differences(serving), *refused(serving, world.deployment)]
+    if wrong:
+        return failed(*wrong)
+    told = ", ".join(sides_of(serving)) or "worker"
+    return passed(f"the command lines of: {told}")
 
 
 def _unpublished(serving: Serving, instances: tuple[str, ...]) -> Seen:
@@ -102,6 +175,10 @@ BUNDLE = (
 NAMES = "start both workers with the same --served-model-name"
 DYNAMO = "start it with python3 -m dynamo.sglang (or dynamo.vllm)"
 
+FRONTEND = "start the frontend, or ask the address and port that it listens on: ss -ltnp"
+ONE_OF_EACH = "start one with --disaggregation-mode prefill, the other with decode"
+NAME_FLAG = "--served-model-name"
+
 ROWS: tuple[Row[World], ...] = (
     Row(
         "NET-09",
@@ -120,5 +197,14 @@ ROWS: tuple[Row[World], ...] = (
         "them a sound worker stays invisible",
         source="https://github.com/ai-dynamo/dynamo/issues/10805",
         remedy=BUNDLE,
+    ),
+    Row(
+        "NET-11",
+        "Workers run with command lines that fit",
+        _fit,
+        reason="KV pages of another size or type cannot be read, another name is never found, and "
+        "a flag that excludes another ends a worker at its start",
+        source="docs/engines.md#pairs",
+        remedy="start both by the scripts that provision writes",
     ),
 )

@@ -82,7 +82,7 @@ def _gpu_numbers(world: World, deployment: Deployment, role: Role) -> Seen | Non
 
 
 @for_worker
-def _moe_copies(world: World, deployment: Deployment, _role: Role) -> Seen | None:
+def moe_copies(world: World, deployment: Deployment, _role: Role) -> Seen | None:
     copies = number(world, "data_parallel", 1)
     if deployment.engine not in VLLM or copies < 2 or not deployment.model.mixture_of_experts:
         return None
@@ -260,7 +260,7 @@ ROWS: tuple[Row[World], ...] = (
     Row("gpu-count", "The parallel sizes suit the GPUs", _gpu_numbers,
         "an engine that asks for a GPU that is not there dies at start",
         FIT, "lower tensor_parallel, data_parallel or pipeline_parallel"),
-    Row("moe-data-parallel", "Mixture of experts in copies on vLLM", _moe_copies,
+    Row("moe-data-parallel", "Mixture of experts in copies on vLLM", moe_copies,
         "on vLLM 0.24 both attempts died at start: a MoE warm-up assertion, then the MoE forward "
         "while memory was profiled (2×B200 report, gemma-4 FP8)",
         "docs/engines.md#mixture-of-experts-with-data-parallel",

@@ -18,6 +18,7 @@ GROUPS: Sequence[tuple[str, str]] = (
     ("STO", "Storage and weights"),
     ("OS", "System and limits"),
     ("NET", "Network and services"),
+    ("ENG", "Engine and Dynamo"),
     ("SLU", "Slurm beside us"),
     ("TIM", "Clocks"),
     ("SEC", "Access and security"),

@@ -87,13 +87,16 @@ def _command_line(asked: Asked, output: Output) -> Iterator[Piece]:
     if output.code != 0 or not words:
         return
     told = dict(pairwise(words))
+    mode = told.get("--disaggregation-mode", "")
+    side = asked.place if asked.place in ("prefill", "decode") else mode
     serving = Serving(
         command=words,
+        prefill_command=words if side == "prefill" else None,
+        decode_command=words if side == "decode" else None,
         model_path=told.get("--model-path", told.get("--model", "")),
         served_name=told.get("--served-model-name", ""),
     )
     yield known(serving, " ".join(words)[:160])
-    del asked
 
 
 def _of(read: Callable[[Output], Iterator[Piece]]) -> Contents:

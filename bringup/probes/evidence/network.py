@@ -10,7 +10,7 @@ from typing import Any
 from ...core.reading import Known, Reading, Unknown
 from ..network import Listener, Listeners, Names, Reach
 from ..services import Etcd, EtcdMember, Nats, health_of
-from ..serving import Serving
+from ..serving import NO_ANSWER, Serving
 from .asked import Asked, Output
 from .piece import Piece, Readers, known, unknown
 
@@ -67,8 +67,10 @@ def read_curl(asked: Asked, output: Output) -> Iterator[Piece]:
         return
     endpoint, path = found[1], (found[4] or "/").rstrip("/")
     target = f"{found[2]}:{found[3] or ('443' if url.startswith('https') else '80')}"
-    if output.code in (6, 7, 28, 52, 56):
-        yield from _unanswered(output, endpoint, target)
+    if path.startswith(REQUESTS) and output.code not in (6, 7):
+        yield from _answer(output)
+    elif output.code in (6, 7, 28, 52, 56):
+        yield from _unanswered(output, endpoint, target, path)
     elif path.endswith("/v1/models"):
         yield from _models(output)
     elif path == "/health" and found[3] in ("2379", "2380"):
@@ -77,12 +79,27 @@ def read_curl(asked: Asked, output: Output) -> Iterator[Piece]:
         yield from _health(output, endpoint)
 
 
-def _unanswered(output: Output, endpoint: str, target: str) -> Iterator[Piece]:
+def _answer(output: Output) -> Iterator[Piece]:
+    """How a request ended tells of the workers behind a port that answers."""
+    status = re.search(r"(?m)^(?:HTTP/[\d.]+ )?([2345]\d\d)\b", output.stdout)
+    if output.code == 28:
+        yield known(Serving(answer=NO_ANSWER), output.line)
+    elif status:
+        yield known(Serving(answer=f"HTTP {status[1]}"), output.line)
+
+
+def _unanswered(output: Output, endpoint: str, target: str, path: str) -> Iterator[Piece]:
     met = {6: "the name does not resolve", 7: "refused", 28: "timeout"}.get(output.code, "closed")
     yield known(Reach({target: met}), output.line or f"{target}: {met}")
+    if path.endswith("/v1/models"):
+        models: Reading[tuple[str, ...]] = Unknown(f"{target}: {met}", output.line)
+        yield known(Serving(models=models), output.line or f"{target}: {met}")
     if target.endswith(":2379"):
         health: Reading[bool] = Unknown(f"{target}: {met}", output.line)
         yield known(Etcd((EtcdMember(endpoint, health),)), output.line or f"{target}: {met}")
+
+
+REQUESTS = ("/v1/chat/completions", "/v1/completions")
 
 
 def _object(text: str) -> dict[str, Any]:
