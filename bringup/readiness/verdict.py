@@ -86,10 +86,16 @@ def _worker_over(state: State, seen: Watched, terms: Terms) -> Over | None:
     ended = _ended(seen)
     if (ended or seen.stage < Stage.LISTED) and seen.sure:
         return _over(seen, terms, ended or f"it {WAITS[seen.stage]} in vain")
-    if ended:
+    if ended and not _may_return(state, seen, terms):
         return _over(seen, terms, ended)
     late = _late(state, seen, terms)
     return _with_ranks(state, seen, _over(seen, terms, late), terms) if late else None
+
+
+def _may_return(state: State, seen: Watched, terms: Terms) -> bool:
+    """Whether what is in front has ended just now: it loads nothing, and may be started anew."""
+    over = seen.run is not None and seen.run.status in ("exited", "dead", "gone")
+    return over and seen.worker.is_front and state.now - seen.since < terms.least_s
 
 
 def _with_ranks(state: State, seen: Watched, over: Over, terms: Terms) -> Over:

@@ -158,6 +158,21 @@ def test_a_container_that_is_restarted_is_waited_for_until_it_loops() -> None:
     assert verdict.matches[0].failure.id == "restart-loop"
 
 
+@pytest.mark.parametrize("run", [Run("gone"), Run("exited", exit=143)])
+def test_a_frontend_that_is_started_anew_is_waited_for_and_one_that_stays_away_is_not(
+    run: Run,
+) -> None:
+    front = replace(DECODE, host="b300-01", role="frontend", mode=Mode.AGGREGATED, name="front",
+                    registers=False, is_front=True, url="http://b300-01:8000/live")  # fmt: skip
+    both = {"announced": Known(BOTH)}
+    up = {front.key: WorkerLook(run=UP, etcd=GOOD, up=GOOD)}
+    away = {front.key: WorkerLook(run=Known(run), etcd=GOOD)}
+    state = seen(seen(start(PREFILL, DECODE, front), 10, up, **both), 20, away, **both)
+    assert isinstance(judge(state, TERMS), Waiting)
+    assert isinstance(judge(seen(state, 25, up, **both), TERMS), Waiting)
+    assert over(judge(seen(state, 33, away, **both), TERMS)).who == front.key
+
+
 def test_a_new_run_has_its_progress_before_it() -> None:
     bar = "Loading safetensors checkpoint shards:  50% Completed | 48/96 [00:01<00:01, 2it/s]"
     state = seen(start(), 5, {DECODE.key: loads(5, bar)})
