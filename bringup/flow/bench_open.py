@@ -63,9 +63,9 @@ def prepare(
 
     Raises UsageError for what cannot be measured, Blocked where the GPUs are not known.
     """
-    host = host_of(deployment, asked.host)
     traffic = traffic_of(asked.traffic, asked.prompts)
-    _measurable(deployment, traffic)
+    refuse_unmeasurable(deployment, traffic)
+    host = host_of(deployment, asked.host)
     order = Order(inventory, (inventory.hosts[host],), {host: deployment})
     facts = gather(tools, order.hosts, probes_of(order))[host]
     if isinstance(facts, ToolError):
@@ -97,12 +97,16 @@ def host_of(deployment: Deployment, said: str) -> str:
     )
 
 
-def _measurable(deployment: Deployment, traffic: Iterable[Traffic]) -> None:
+def refuse_unmeasurable(deployment: Deployment, traffic: Iterable[Traffic]) -> None:
+    """Raise UsageError where the engine is another than vLLM's, or its tool lacks a flag."""
     if deployment.engine != ENGINE:
         raise UsageError(
             f"cannot measure {deployment.name}: topologies are those of vLLM's own server, its "
             f"engine is {deployment.engine}",
-            remedy="name a deployment with engine: vllm; for others: bringup accept",
+            remedy=(
+                "name a deployment with engine: vllm; topologies of another engine are compared as "
+                f"deployments, each measured alone: bringup accept --deployment {deployment.name}"
+            ),
         )
     place = place_of(deployment, "http://127.0.0.1:8000")
     version = deployment.image.engine_version

@@ -10,6 +10,7 @@ from bringup.bench.derive import Ground, derived, impossible, named
 from bringup.core.errors import UsageError
 from bringup.core.host import Deployment, Image, Mode, Model, Role, Services
 from bringup.engines.topology_load import Topology
+from bringup.flow.bench_open import refuse_unmeasurable
 
 COPIES, TENSOR, PAIR = Topology
 TWO = Ground("h1", (0, 1))
@@ -64,3 +65,13 @@ def test_what_the_gpus_cannot_hold_is_left_out_with_its_reason(
 def test_an_unknown_topology_is_an_error_that_names_the_near_one() -> None:
     with pytest.raises(UsageError, match="1p1d"):
         named("1p1")
+
+
+@pytest.mark.parametrize("engine", ["sglang", "dynamo.sglang", "dynamo.vllm"])
+def test_a_deployment_of_another_engine_is_refused_before_anything_is_asked(engine: str) -> None:
+    """Also before the host: a run that cannot be must not send anybody to look for an option."""
+    other = replace(DEPLOYMENT, engine=engine)
+    with pytest.raises(UsageError) as refused:
+        refuse_unmeasurable(other, ())
+    assert f"its engine is {engine}" in refused.value.message
+    assert refused.value.remedy.endswith("bringup accept --deployment qwen")
