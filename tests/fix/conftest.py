@@ -11,7 +11,7 @@ from ..fleet.fixtures import fleet, yard
 from ..fleet.yard import FleetHost, Yard
 from .bare import FILES, PACKAGES, PROGRAMS, STRIP
 from .hardware import clothe, driver_only
-from .repository import furnish
+from .repository import furnish, own_packages
 from .test_driver_only import MODEL
 
 __all__ = ["fleet", "yard"]
@@ -21,6 +21,7 @@ __all__ = ["fleet", "yard"]
 def host(yard: Yard) -> Iterator[FleetHost]:
     """One host for all tests of a module; each works on packages and units of its own."""
     with yard.hosts(1, init="systemd") as (one,):
+        own_packages(one)
         furnish(one)
         yield one
 
@@ -29,6 +30,7 @@ def host(yard: Yard) -> Iterator[FleetHost]:
 def bare(yard: Yard) -> Path:
     """The layer of a host that has nothing for GPUs, and a repository that has it all."""
     with yard.hosts(1, init="systemd") as (one,):
+        own_packages(one)
         one.exec("sh", "-c", STRIP)
         furnish(one, PACKAGES, PROGRAMS, FILES)
         return yard.kept(one, "bare")

@@ -51,6 +51,14 @@ rm -f /etc/apt/apt.conf.d/*docker* /etc/dpkg/dpkg.cfg.d/*docker* /usr/sbin/polic
 apt-get -q update
 """
 
+# Else the host reads what the machine's own package manager writes meanwhile, below its overlay.
+OWN = """
+set -eu
+cp -a /var/lib/dpkg /var/lib/dpkg.own
+rm -rf /var/lib/dpkg
+mv /var/lib/dpkg.own /var/lib/dpkg
+"""
+
 PACKAGES = """\
 plain-tool|1.0-1||||
 plain-tool|1.1-1||||
@@ -67,6 +75,11 @@ late-two|1.0||||
 
 
 NONE: Mapping[str, str] = {}
+
+
+def own_packages(host: FleetHost) -> None:
+    """Give a host a record of packages of its own, as the machine's is now."""
+    host.exec("sh", "-c", OWN)
 
 
 def furnish(

@@ -58,10 +58,13 @@ class FleetHost:
         self, *words: str, check: bool = True, stdin: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a command inside as root, past SSH."""
-        return subprocess.run(
+        done = subprocess.run(
             ["nsenter", "-t", str(self.pid), "-a", "-r", "-w", *words],
-            check=check, capture_output=True, timeout=300, input=stdin,
+            check=False, capture_output=True, timeout=900, input=stdin,
         )  # fmt: skip
+        said = (done.stdout + done.stderr)[-2000:].decode(errors="replace")
+        assert not (check and done.returncode), f"{words} ended with {done.returncode}:\n{said}"
+        return done
 
     def text(self, *words: str) -> str:
         """Return what a command inside prints."""
