@@ -12,6 +12,8 @@ import pytest
 
 from .conftest import ROOT, Lab
 
+pytestmark = pytest.mark.xdist_group("lab")
+
 KEY = """
 bundle:
   file: bundles/kimi-k3.tgz

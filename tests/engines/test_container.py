@@ -25,7 +25,7 @@ from tests.image.dockerd import Dockerd, dockerd
 from .test_front import HERE, standing
 from .test_scripts import RENDERER
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("engine-container")]
 
 PYTHON = """#!/bin/sh
 trap 'exit 0' TERM

@@ -24,7 +24,7 @@ from ..needed import require
 from .hands import act, plan, settle, states
 from .test_packages import shell
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-dnf")]
 
 PLUGIN_FILE = "/usr/lib/python3/dist-packages/dnf-plugins/versionlock.py"
 

@@ -13,7 +13,7 @@ from ..fleet.yard import FleetHost, Yard
 from .hardware import clothe, driver_only
 from .test_provision_fix import Desk, desk_for
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-hosts")]
 
 DEPLOYMENT = """\
 engine: vllm

@@ -15,7 +15,7 @@ from .bench import Bench
 from .faults import ELSEWHERE, FAULTS, SCONTROL, Fault
 from .test_provision_fix import desk_for
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-remedies")]
 
 
 def test_every_remedy_has_a_fault() -> None:

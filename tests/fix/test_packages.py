@@ -14,7 +14,7 @@ from bringup.steps.package import hold_step, package_step
 from ..fleet.yard import FleetHost
 from .hands import Shell, act, plan, settle, states
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-packages")]
 
 
 def shell(host: FleetHost) -> Shell:

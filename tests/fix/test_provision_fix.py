@@ -16,7 +16,7 @@ import pytest
 from ..fleet.yard import FleetHost, Yard
 
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-hosts")]
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ def desk_with(host: FleetHost, yard: Yard, folder: Path) -> Desk:
 
 @pytest.mark.root
 @pytest.mark.slow
+@pytest.mark.xdist_group("fix-hosts")
 def test_an_unknown_repository_is_named_with_the_lines_that_add_it(stocked: FleetHost) -> None:
     (step,) = packages(at(UBUNTU), TOOLKIT)
     (planned,) = plan([step], shell=shell(stocked))
@@ -124,6 +125,7 @@ def test_an_unknown_repository_is_named_with_the_lines_that_add_it(stocked: Flee
 
 @pytest.mark.root
 @pytest.mark.slow
+@pytest.mark.xdist_group("fix-hosts")
 def test_a_repository_comes_with_its_package_and_goes_with_undo(
     stocked: FleetHost, yard: Yard, tmp_path: Path
 ) -> None:
@@ -142,6 +144,7 @@ def test_a_repository_comes_with_its_package_and_goes_with_undo(
 
 @pytest.mark.root
 @pytest.mark.slow
+@pytest.mark.xdist_group("fix-hosts")
 def test_a_repository_signed_by_another_key_gives_no_package(stocked: FleetHost) -> None:
     wrong = (Path(__file__).parents[2] / "inventory/keys/example.asc").read_bytes()
     steps = packages(at(UBUNTU, repository(stocked, key=wrong)), TOOLKIT)
@@ -157,6 +160,7 @@ def test_a_repository_signed_by_another_key_gives_no_package(stocked: FleetHost)
 
 @pytest.mark.root
 @pytest.mark.slow
+@pytest.mark.xdist_group("fix-hosts")
 def test_a_repository_that_the_host_has_by_another_file_is_not_added_again(
     stocked: FleetHost,
 ) -> None:

@@ -19,7 +19,7 @@ from ..fleet.yard import FleetHost
 from .hands import act, plan, settle, states
 from .test_packages import shell
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-services")]
 
 UNIT = "[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\n"
 

@@ -12,7 +12,7 @@ from .bench import Bench
 from .faults import ENGINE, IN_CONTAINER
 from .test_provision_fix import desk_for
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-hosts")]
 
 TOOLKIT = "nvidia-container-toolkit"
 NO_TOOLKIT = f"{ENGINE}apt-get -q -y purge {TOOLKIT} >/dev/null 2>&1 || :"

@@ -15,7 +15,7 @@ from .bench import Bench
 from .faults import ENGINE, TOOLKIT
 from .test_provision_fix import desk_for
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-hosts")]
 
 UVM = "/sys/module/nvidia_uvm"
 LIMITS = "/etc/docker/daemon.json"

@@ -11,6 +11,8 @@ from bringup.lab import fleet
 
 from .conftest import Ssh
 
+pytestmark = pytest.mark.xdist_group("lab-faults")
+
 
 @pytest.fixture
 def ssh(sick: fleet.LabStatus) -> Ssh:

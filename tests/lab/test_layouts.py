@@ -10,6 +10,8 @@ import pytest
 
 from .layouts import DATA, HERE, build, indented, masked, run, shape, skeleton
 
+pytestmark = pytest.mark.xdist_group("lab-layouts")
+
 
 @pytest.fixture(scope="module")
 def h200(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -25,6 +25,8 @@ SERVICES = Services(
     nats="nats://192.0.2.61:4222",
 )
 
+pytestmark = pytest.mark.xdist_group("lab-network")
+
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleet.LabStatus]:

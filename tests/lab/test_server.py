@@ -20,6 +20,8 @@ from tests.needed import require
 
 from .conftest import PATIENCE_S, Ssh, is_alive, until
 
+pytestmark = pytest.mark.xdist_group("lab-server")
+
 
 @contextmanager
 def client(lab: fleet.LabStatus, host: str) -> Iterator[paramiko.SSHClient]:
