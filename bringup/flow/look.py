@@ -22,7 +22,8 @@ from ..readiness import frontend
 from ..readiness.cards import Announced
 from ..readiness.proof import requests, total
 from ..readiness.stages import Look, Peers, Run, Worker, WorkerLook
-from ..readiness.worker_ask import asks, log_name, parse_log, parse_run, run_name
+from ..readiness.worker_ask import asks, log_name, parse_run, run_name
+from ..readiness.worker_log import parse_log
 from .targets import Target
 
 ASK_S = 3.0

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,9 +16,7 @@ from ..core.script import Ask, Section
 from ..core.words import HostPath, command, quote
 from .stages import Run, Worker
 from .worker_image import HELD, parse_held
-
-LOG_BYTES = 600_000
-"""Most of a log that travels at a time: under a section's cap, over a traceback of every rank."""
+from .worker_log import ALIVE, log_text
 
 GONE = Run("gone")
 
@@ -29,7 +25,7 @@ def asks(worker: Worker, cursor: str = "") -> tuple[Ask, Ask]:
     """Return the questions for a worker's state and for what its log gained since a cursor."""
     return (
         Ask(_name("run", worker), _run_text(worker), 15, worker.engine if worker.contained else ""),
-        Ask(_name("log", worker), _log_text(worker, cursor), 30),
+        Ask(_name("log", worker), log_text(worker, cursor), 30),
     )
 
 
@@ -69,11 +65,9 @@ date -u +%s
 tell_images "$1"
 """
 
-_PROCESS = r"""
-[ -r "$1" ] || { echo gone; exit 0; }
-read -r pid since config <"$1" || { echo gone; exit 0; }
-now=$(sed -n 's/.*) [^Z] //p' "/proc/$pid/stat" 2>/dev/null | cut -d' ' -f19)
-[ -n "$now" ] && [ "$now" = "$since" ] || { echo gone; exit 0; }
+_PROCESS = rf"""
+{ALIVE}
+alive "$1" || {{ echo gone; exit 0; }}
 echo "running $pid $since $config"
 cat /proc/uptime
 getconf CLK_TCK 2>/dev/null || echo 100
@@ -116,59 +110,6 @@ def _run_text(worker: Worker) -> str:
     if worker.unit:
         return f"set -- {quote(worker.unit)}\n{_UNIT}"
     return f"set -- {quote(HostPath(worker.state_file))}\n{_PROCESS}"
-
-
-def _log_text(worker: Worker, cursor: str) -> str:
-    if worker.contained:
-        words = (worker.engine, worker.name, cursor, worker.unit)
-        return f"set -- {command(words)}\n{_LOGS}"
-    if worker.unit:
-        return f"set -- {command((worker.unit, cursor))}\n{_JOURNAL}"
-    return f"set -- {quote(HostPath(worker.log_file))} {quote(cursor or '-')}\n{_FILE}"
-
-
-# Without a cursor only the latest run counts: what an earlier one said may be mended since. The
-# container engine notes the start a moment after the first lines may have come.
-_LOGS = rf"""
-since=$3
-if [ -n "$4" ] && [ -z "$("$1" ps --all --quiet --filter "name=^$2\$")" ]; then
-  begun=$(systemctl show --property=InactiveExitTimestamp --value "$4")
-  [ -n "$begun" ] || exit 0
-  journalctl --no-pager --output short-iso-precise --utc --unit "$4" --since "$begun" |
-    sed -n 's/^\([0-9T:-]*\.[0-9]*\)+00:*00 [^ ]* [^ ]*: /\1000Z /p' | tail -c {LOG_BYTES}
-  exit 0
-fi
-began='{{{{.State.StartedAt}}}}'
-if [ -z "$since" ]; then
-  since=$("$1" inspect --format "$began" "$2" 2>/dev/null) || exit 0
-  case $since in 0001-*) exit 0 ;; esac
-  seconds=$(date -u -d "$since" +%s 2>/dev/null) && since=$((seconds - 2))
-fi
-"$1" logs --timestamps --since "$since" "$2" 2>&1 | tail -c {LOG_BYTES}
-"""
-
-_JOURNAL = rf"""
-if [ -n "$2" ]; then
-  journalctl --no-pager --output cat --show-cursor --unit "$1" --after-cursor "$2"
-else
-  begun=$(systemctl show --property=InactiveExitTimestamp --value "$1")
-  [ -n "$begun" ] || exit 0
-  journalctl --no-pager --output cat --show-cursor --unit "$1" --since "$begun"
-fi | tail -c {LOG_BYTES}
-"""
-
-# A file that is shorter than it was has been started anew.
-_FILE = rf"""
-[ -r "$1" ] || {{ echo 0; exit 0; }}
-size=$(wc -c <"$1")
-from=$2
-[ "$from" != - ] || from=$((size - {LOG_BYTES}))
-[ "$from" -le "$size" ] || from=0
-[ "$from" -ge 0 ] || from=0
-[ $((size - from)) -le {LOG_BYTES} ] || from=$((size - {LOG_BYTES}))
-echo "$size"
-tail -c +$((from + 1)) "$1" | head -c $((size - from))
-"""
 
 
 def parse_run(worker: Worker, section: Section) -> Reading[Run]:
@@ -255,47 +196,3 @@ def _unit(lines: list[str]) -> Run:
         age_s=max(0.0, uptime - begun) if status == "running" else None,
         config=told.get("Config", ""),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """New lines of a log, and the cursor from which to read on."""
-
-    lines: tuple[str, ...]
-    cursor: str
-
-
-def parse_log(worker: Worker, section: Section, cursor: str) -> Tail:
-    """Return what a log has gained; an answer that was cut off gains nothing."""
-    if section.exit is None or section.trouble:
-        return Tail((), cursor)
-    if worker.contained:
-        return _stamped(section.text, cursor)
-    lines = section.text.split("\n")
-    if worker.unit:
-        marks = [line for line in lines if line.startswith("-- cursor: ")]
-        kept = tuple(line for line in lines if not line.startswith("-- "))
-        return Tail(kept, marks[-1].removeprefix("-- cursor: ").strip() if marks else cursor)
-    size = lines[0].strip()
-    return Tail(tuple(lines[1:]), size if size.isdecimal() else cursor)
-
-
-_STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) ?(.*)", re.DOTALL)
-
-
-def _stamped(text: str, cursor: str) -> Tail:
-    """Engines give the last line again: `--since` includes its own moment."""
-    last, lines = cursor, list[str]()
-    for stamp, line in _stamps(text):
-        if stamp and stamp <= cursor:
-            continue
-        lines.append(line)
-        last = max(last, stamp)
-    return Tail(tuple(lines), last)
-
-
-def _stamps(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.split("\n"):
-        hit = _STAMP.match(line)
-        if hit:
-            yield hit[1], hit[2]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +14,12 @@ import pytest
 from bringup.core.host import Mode
 from bringup.core.reading import Known, Unknown
 from bringup.core.script import Section, compose, split
+from bringup.readiness.engine_log import progress
+from bringup.readiness.log_lines import lines_of
 from bringup.readiness.stages import Run, Worker
-from bringup.readiness.worker_ask import asks, log_name, parse_log, parse_run
+from bringup.readiness.worker_ask import asks, log_name, parse_run
 from bringup.readiness.worker_image import apart, drift
+from bringup.readiness.worker_log import LOG_BYTES, parse_log
 
 BOX = Worker("h1", "decode", Mode.DECODE, "k3-decode", "/s.sh", "sha256:c")
 PROCESS = replace(BOX, contained=False)
@@ -97,8 +102,9 @@ def read(worker: Worker, cursor: str) -> tuple[tuple[str, ...], str]:
     """Run the log question of a process for real, under the shell that hosts have."""
     question = asks(worker, cursor)[1]
     script = compose([question], nonce="n")
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    tail = parse_log(worker, split(done.stdout, nonce="n")[log_name(worker)], cursor)
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+    said = split(done.stdout.decode(), nonce="n")
+    tail = parse_log(worker, said[log_name(worker)], cursor)
     return tuple(line for line in tail.lines if line), tail.cursor
 
 
@@ -114,6 +120,73 @@ def test_a_log_file_is_read_on_and_read_anew_when_it_was_started_anew(tmp_path: 
     assert read(worker, cursor)[0] == ("three",)
     file.write_text("new\n")
     assert read(worker, cursor)[0] == ("new",)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Worker]:
+    """A process that runs, with its state file, and a log for a test to write."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        since = Path(f"/proc/{process.pid}/stat").read_text().rpartition(") ")[2].split()[19]
+        (tmp_path / "w.pid").write_text(f"{process.pid} {since} sha256:c\n")
+        yield replace(PROCESS, log_file=str(tmp_path / "w.log"), state_file=str(tmp_path / "w.pid"))
+        process.kill()
+
+
+QUOTED = (
+    b"2026-09-01 08:00:00 INFO client said: ",
+    b"torch.OutOfMemoryError: CUDA out of memory\n",
+)
+
+
+def test_half_a_line_is_not_told_before_its_end_is_there(writer: Worker) -> None:
+    """Behind the cut an INFO line's quotation would stand as an error of its own."""
+    file = Path(writer.log_file)
+    file.write_bytes(b"whole\n" + QUOTED[0])
+    lines, cursor = read(writer, "")
+    assert (lines, cursor) == (("whole",), "6")
+    with file.open("ab") as more:
+        more.write(QUOTED[1])
+    assert read(writer, cursor)[0] == (b"".join(QUOTED).decode().strip(),)
+
+
+def test_a_bar_that_rewrites_its_line_is_seen_but_for_the_count_that_is_being_written(
+    writer: Worker,
+) -> None:
+    file = Path(writer.log_file)
+    bar = "\rLoading weights: |#| {}/161"
+    file.write_text(bar.format(1) + bar.format(2)[:-2])
+    (line,), cursor = read(writer, "")
+    assert (progress(lines_of(line)).done, progress(lines_of(line)).total) == (1, 161)
+    file.write_text(bar.format(1) + bar.format(2) + "\r")
+    (line,), _ = read(writer, cursor)
+    assert progress(lines_of(line)).done == 2
+
+
+@pytest.mark.parametrize("why", ["ended", "quiet"])
+def test_last_words_without_an_end_are_told_once_nobody_goes_on_with_them(
+    writer: Worker, why: str
+) -> None:
+    file = Path(writer.log_file)
+    file.write_bytes(b"whole\nKilled")
+    if why == "ended":
+        Path(writer.state_file).write_text("1 1 sha256:c\n")
+    else:
+        os.utime(file, (1, 1))
+    assert read(writer, "") == (("whole", "Killed"), "12")
+
+
+def test_a_log_that_is_too_long_begins_with_a_whole_line(writer: Worker) -> None:
+    file = Path(writer.log_file)
+    line = b"INFO 0123456789 quotes: CUDA out of memory\n"
+    file.write_bytes(line * (LOG_BYTES // len(line) + 5))
+    assert {*read(writer, "")[0]} == {line.decode().strip()}
+    size = file.stat().st_size
+    assert {*read(writer, str(size - 3 * len(line)))[0]} == {line.decode().strip()}
+
+
+def test_a_journal_that_is_too_long_begins_with_a_whole_line() -> None:
+    text = "alf a line\n" + "whole\n" * (LOG_BYTES // 6)
+    assert {*parse_log(UNIT, Section("log", 0, text[:LOG_BYTES]), "").lines[:-1]} == {"whole"}
 
 
 IDS = ("sha256:" + "a" * 64, "sha256:" + "b" * 64)
