@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core.errors import StalePlan, ToolError, Unreachable
+from ..core.errors import Blocked, StalePlan, ToolError, Unreachable
 from ..core.event import Event
 from ..core.facts import Facts, Probe
 from ..core.fixes import Choice, Fix
@@ -16,6 +16,7 @@ from ..core.plan import Plan, plan_steps
 from ..core.receipt import Outcome, Receipt
 from ..core.remote import Looking
 from ..core.rules import Finding, Level
+from ..core.steps import Observation, Step
 from ..decide import design, world_of
 from ..edge.pool import each
 from ..remedies.table import fixes_of
@@ -102,20 +103,24 @@ def mend(tools: Tools, order: Order, host: Host, facts: Mapping[str, Facts], *, 
         taken = tuple(fix for fix in fixes if fix.is_taken)
         every = (*(fix for id_, fix in done.items() if id_ not in _ids(fixes)), *fixes)
         now = Mended(facts[host.name], every, tuple(rounds), failures=tuple(failed.values()))
+        seen = _seen(tools, order, host, taken)
+        if unfit := _unfit(host.name, taken, seen):
+            failed |= unfit
+            continue
         if order.check:
             return replace(now, planned=tuple(fix for fix in fixes if fix.is_taken or fix.after))
-        plan = _plan(tools, order, host, facts, findings=findings, fixes=taken)
+        plan = _plan(tools, order, host, facts, findings=findings, fixes=taken, seen=seen)
         if not plan.changes or len(rounds) - len(failed) == ROUNDS:
             return now
         receipt, record, error = apply(tools, host, plan)
         rounds.append(Ended(host.name, plan, receipt, record, error))
+        done |= {fix.finding.id: fix for fix in taken}
         at_fault = _at_fault(taken, receipt) if error else ""
+        lost = error if not at_fault or isinstance(error, Unreachable) else None
         if isinstance(error, StalePlan) and at_fault not in moved:
             moved.add(at_fault)  # somebody else was quicker: look again, once
         elif error and at_fault:
             failed[at_fault] = error
-        done |= {fix.finding.id: fix for fix in taken}
-        lost = error if not at_fault or isinstance(error, Unreachable) else None
         fresh = lost or gather(tools, [host], ask)[host.name]
         if isinstance(fresh, ToolError):
             return replace(now, fixes=every, rounds=tuple(rounds), error=fresh)
@@ -133,8 +138,8 @@ def _after(fix: Fix, failed: Mapping[str, ToolError]) -> Fix:
     error = failed.get(fix.finding.id)
     if error is None:
         return fix
-    commands = (fix.finding.remedy,) if fix.finding.remedy else ()
-    return replace(fix, withheld=f"failed: {error.message}", commands=commands)
+    what = error.remedy if isinstance(error, Blocked) else fix.finding.remedy
+    return replace(fix, withheld=f"failed: {error.message}", commands=(what,) if what else ())
 
 
 def _ids(fixes: Iterable[Fix]) -> set[str]:
@@ -151,6 +156,35 @@ def _fixes(
     return findings, fixes_of(world, findings, order.fix or Choice())
 
 
+def _steps(fixes: Iterable[Fix]) -> tuple[Step, ...]:
+    return merged(step for fix in fixes for step in fix.steps)
+
+
+def _seen(
+    tools: Tools, order: Order, host: Host, fixes: tuple[Fix, ...]
+) -> Mapping[str, Observation]:
+    """Look how the host stands to the steps of fixes; in check mode only at files to be edited."""
+    steps = tuple(step for step in _steps(fixes) if step.edit is not None or not order.check)
+    if order.check and not steps:
+        return {}
+    tools.listen(Event(host.name, "observe", f"{len(steps)} steps of fixes"))
+    return observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
+
+
+def _unfit(
+    host: str, fixes: Iterable[Fix], seen: Mapping[str, Observation]
+) -> dict[str, ToolError]:
+    """Return the fixes whose file cannot be edited, and why: they hold up no others."""
+    found: dict[str, ToolError] = {}
+    for fix in fixes:
+        edits = tuple(step for step in fix.steps if step.edit is not None)
+        try:
+            plan_steps(edits, seen)
+        except Blocked as error:
+            found[fix.finding.id] = error.at(host=host)
+    return found
+
+
 def _plan(
     tools: Tools,
     order: Order,
@@ -159,12 +193,11 @@ def _plan(
     *,
     findings: tuple[Finding, ...],
     fixes: tuple[Fix, ...],
+    seen: Mapping[str, Observation],
 ) -> Plan:
     from .provision import facts_digest
 
-    steps = merged(step for fix in fixes for step in fix.steps)
-    tools.listen(Event(host.name, "observe", f"{len(steps)} steps of fixes"))
-    seen = observe(tools, Looking(tools.fleet.remote(host.name)), host, steps)
+    steps = _steps(fixes)
     return Plan(
         host=host.name,
         tool=tools.version,

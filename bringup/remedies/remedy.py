@@ -65,13 +65,15 @@ def fixes_for(
 ) -> tuple[Fix, ...]:
     """Return the fixes of a host's findings in the order in which they are to be done.
 
-    What nobody could look at is never fixed. A finding without a remedy here, and one whose remedy
-    is withheld, comes with the commands for a person.
+    What nobody could look at is never fixed; where it was named, it is told why. A finding without
+    a remedy here, and one whose remedy is withheld, comes with the commands for a person.
     """
     rows = {name: row for row in table for name in row.names}
-    open_ = {f.id: f for f in findings if _is_open(f) and _is_wanted(f, rows.get(f.id), choice)}
+    wanted = [f for f in findings if _is_wanted(f, rows.get(f.id), choice)]
+    open_ = {f.id: f for f in wanted if _is_open(f)}
     reloads = open_.get("CTR-05") or next((f for f in findings if f.id == "CTR-05"), None)
     found = [_fix(rows.get(id_), finding, world, choice, reloads) for id_, finding in open_.items()]
+    found += [_unread(f) for f in wanted if choice.only and f.status is Status.UNKNOWN]
     order = FIRST | {id_: row.order for id_, row in rows.items()}
     kept = [fix for fix in found if fix is not None]
     ordered = sorted(kept, key=lambda fix: order.get(fix.finding.id, 100))
@@ -90,6 +92,13 @@ def _waiting(fix: Fix, causes: list[str]) -> Fix:
         return fix
     why = f"looked at again after {', '.join(causes)}"
     return replace(fix, withheld=why, commands=(), after=tuple(causes))
+
+
+def _unread(finding: Finding) -> Fix:
+    """Return the fix of a finding that was named, and of which nobody knows whether it is there."""
+    why = finding.evidence[0] if finding.evidence else "unknown"
+    commands = (finding.remedy,) if finding.remedy else ()
+    return Fix(finding, "", Risk.SAFE, withheld=f"not fixed: {why}", commands=commands)
 
 
 def _is_wanted(finding: Finding, row: Remedy | None, choice: Choice) -> bool:

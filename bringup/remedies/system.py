@@ -13,7 +13,7 @@ from ..probes.container import ContainerEngine
 from ..probes.system import Processors
 from ..rules.toolchain import inside
 from ..steps.command import command_step
-from ..steps.edit import edited_file, marked_block
+from ..steps.edit import edited_file, mount_line
 from ..steps.file import text_file
 from ..steps.kernel import sysctl_steps
 from ..steps.login import limits_step
@@ -58,13 +58,12 @@ n=$(df -Pm /dev/shm 2>/dev/null | awk 'NR == 2 {{ print $2 }}')
 def _shared(world: World) -> tuple[Step, ...]:
     if inside(world):
         return ()
-    line = f"tmpfs /dev/shm tmpfs rw,nosuid,nodev,size={SHM_MIB}m 0 0"
-    kept = edited_file(
-        "/etc/fstab", marked_block("mount /dev/shm", line), title="size /dev/shm at every start"
-    )
+    at = "/dev/shm"  # noqa: S108 - the mount itself
+    line = f"tmpfs {at} tmpfs rw,nosuid,nodev,size={SHM_MIB}m 0 0"
+    kept = edited_file("/etc/fstab", mount_line(at, line), title="size /dev/shm at every start")
     now = command_step(
         "shm", f"let /dev/shm grow to {SHM_MIB // 1024} GiB", _SHM, "enough",
-        ("mount", "-o", f"remount,size={SHM_MIB}m", "/dev/shm"),  # noqa: S108 - the mount itself
+        ("mount", "-o", f"remount,size={SHM_MIB}m", at),
         why="a limit only: memory is taken when it is used",
     )  # fmt: skip
     return kept, now

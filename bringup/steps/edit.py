@@ -47,24 +47,66 @@ def marked_block(name: str, text: str) -> Callable[[str], str]:
     return edit
 
 
+def mount_line(at: str, line: str) -> Callable[[str], str]:
+    """Return the edit of fstab that mounts a place by our line, in a block of its own.
+
+    The edit raises ValueError where another line mounts the place: systemd takes the first of two.
+    """
+    put = marked_block(f"mount {at}", line)
+    take_out = marked_block(f"mount {at}", "")
+
+    def edit(old: str) -> str:
+        for theirs in take_out(old).splitlines():
+            fields = theirs.split()
+            if len(fields) > 1 and not theirs.lstrip().startswith("#") and _same(fields[1], at):
+                raise ValueError(f"a line mounts {at} already, and would win over ours: {theirs}")
+        return put(old)
+
+    return edit
+
+
+def _same(one: str, other: str) -> bool:
+    return (one.rstrip("/") or "/") == (other.rstrip("/") or "/")
+
+
+MARK = "\ufeff"
+"""A byte order mark, which docker reads over."""
+
+
 def json_keys(wanted: Mapping[str, Any]) -> Callable[[str], str]:  # JSON is what it is
     """Return the edit that sets keys of a JSON object, deep; other keys and their order stay.
 
     The text stays as it is, to the byte, where all keys are set already. The edit raises
-    ValueError for a text that is no JSON object.
+    ValueError for a text that is no JSON object, or has a key twice: one of its values would go.
     """
 
     def edit(old: str) -> str:
-        try:
-            document = json.loads(old) if old.strip() else {}
-        except ValueError as error:
-            raise ValueError(f"it is no JSON: {error}") from error
-        if not isinstance(document, dict):
-            raise ValueError("it is no JSON object")  # noqa: TRY004 - what an edit raises
+        text = old.removeprefix(MARK)
+        document = _object(text)
         new = _merged(document, wanted)
-        return old if new == document else json.dumps(new, indent=2, ensure_ascii=False) + "\n"
+        if new == document:
+            return old
+        return old[: len(old) - len(text)] + json.dumps(new, indent=2, ensure_ascii=False) + "\n"
 
     return edit
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
+    except ValueError as error:
+        raise ValueError(f"it is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - what an edit raises
+    return document
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise ValueError(f"the key {twice!r} stands in it twice")
+    return dict(pairs)
 
 
 def _merged(old: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

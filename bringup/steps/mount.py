@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..core.steps import Run, Step
 from ..core.words import HostPath, quote
 from .directory import directory_step, under_a_mount
-from .edit import edited_file, marked_block
+from .edit import edited_file, mount_line
 
 _OBSERVE = r"""
 awk -v at={at} '$2 == at {{ found = "mounted " $1 " " $3 }}
@@ -33,7 +33,7 @@ def mount_steps(mount: Mount, *, why: str = "") -> tuple[Step, ...]:
     """Return the steps: the folder, our block in /etc/fstab, and the mount itself."""
     line = f"{mount.source} {mount.at} {mount.kind} {mount.options} 0 0"
     entry = edited_file(
-        "/etc/fstab", marked_block(f"mount {mount.at}", line),
+        "/etc/fstab", mount_line(mount.at, line),
         title=f"mount {mount.at} at every start", why=why,
     )  # fmt: skip
     now = Step(

@@ -75,6 +75,15 @@ if [ "$2" = docker ] && systemctl is-active --quiet "$1"; then
     exit 3
   }
 fi
+# From docker 23 on it tells whether it would start as configured; older ones lack the flag.
+if [ "$2" = docker ] && command -v dockerd >/dev/null; then
+  said=$(timeout 20 dockerd --validate 2>&1) || case $said in
+  *"nknown flag"* | *"not defined"* | "") ;;
+  *)
+    echo "$1 is not restarted: it would not start again:" "$said" >&2
+    exit 3 ;;
+  esac
+fi
 systemctl daemon-reload && systemctl restart "$1" && exit 0
 systemctl status --no-pager -n 15 "$1" >&2
 exit 1
@@ -86,7 +95,8 @@ def restart_step(
 ) -> Step:
     """Return the step that restarts a service which started before one of its files was written.
 
-    docker is not restarted while any container runs, nor where nobody can tell whether one does.
+    docker is not restarted while any container runs, nor where nobody can tell whether one does,
+    nor where it would not start with the configuration that stands there.
     """
     paths: tuple[Word, ...] = tuple(HostPath(path) for path in files)
     guard = "docker" if unit.removesuffix(".service") in ("docker", "containerd") else ""

@@ -33,6 +33,7 @@ class Fault:
     deployment: str = ""
     proof: str = ""
     told_as: str = ""  # the rule that tells it where something is to run
+    undone: str = ""  # its status after undo, where that is not `before`: what stays, hurts nobody
 
 
 ENGINE = "apt-get -q -y install docker.io >/dev/null; systemctl enable -q --now docker\n"
@@ -73,12 +74,12 @@ FAULTS: tuple[Fault, ...] = (
         "CTR-03", "a CDI specification for another driver",
         f"{TOOLKIT}{NO_RUNTIME}nvidia-ctk cdi generate\n"
         "sed -i 's/libcuda.so.*/libcuda.so.570.1/' /etc/cdi/nvidia.yaml",
-        before="warn", deployment=IN_CONTAINER,
+        before="warn", deployment=IN_CONTAINER, undone="pass",
     ),
     Fault(
         "CTR-05", "devices that systemd does not know",
         f"{TOOLKIT}{NO_RUNTIME}echo systemd >/run/docker.cgroups; rm -rf /dev/char",
-        before="warn",
+        before="warn", undone="pass",
     ),
     Fault("CTR-09", "logs without end", f"{TOOLKIT}{NO_RUNTIME}", before="warn"),
     Fault(
@@ -113,6 +114,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{MANAGER}systemctl disable -q --now nvidia-fabricmanager 2>/dev/null\n"
         "apt-get -q -y purge nvidia-fabricmanager >/dev/null\n"
         "sed -i 's/Completed/In Progress/g' /usr/lib/lab/nvidia-smi/*",
+        undone="skip",  # a fabric that is complete without a manager is somebody else's
     ),
     Fault(
         "FAB-02", "fabric manager that is stopped",

@@ -1,4 +1,4 @@
-"""Every remedy starts from its fault, ends with its own check passing, and is then done."""
+"""Every remedy starts from its fault, ends with its own check passing, is done, and is undone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def told(finding: Finding) -> str:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.finding}: {fault.about}")
-def test_a_remedy_ends_its_fault_and_then_has_nothing_to_do(
+def test_a_remedy_ends_its_fault_has_nothing_to_do_then_and_is_undone(
     gpu_host: FleetHost, yard: Yard, tmp_path: Path, fault: Fault
 ) -> None:
     text = fault.deployment.replace("HOST", gpu_host.name)
@@ -64,6 +64,11 @@ def test_a_remedy_ends_its_fault_and_then_has_nothing_to_do(
 
     again = bench.provision(fault.finding)
     assert [p.step.id for one in again.rounds if one.plan for p in one.plan.changes] == []
+
+    undone = bench.undo(to=bench.desk.receipts()[0])
+    assert undone.ended.error is None, undone.ended.error
+    was = found(bench.provision(fault.finding, check=True), id_)
+    assert was.status.value == (fault.undone or fault.before), told(was)
 
 
 def test_a_toolkit_that_is_installed_brings_flashinfer_back_in_the_same_run(

@@ -12,7 +12,7 @@ from bringup.core.errors import Blocked
 from bringup.core.plan import difference
 from bringup.core.steps import State, Step
 from bringup.steps.command import merged
-from bringup.steps.edit import docker_daemon, edited_file, json_keys, marked_block
+from bringup.steps.edit import docker_daemon, edited_file, json_keys, marked_block, mount_line
 from bringup.steps.kernel import module_steps, sysctl_steps
 from bringup.steps.mount import Mount, mount_steps
 
@@ -66,7 +66,18 @@ def test_daemon_json_that_says_it_already_keeps_its_bytes() -> None:
     assert json_keys({"log-opts": {"max-size": "100m"}})(old) == old
 
 
-@pytest.mark.parametrize("old", ["{", "[]", "3", "{'a': 1}"])
+def test_a_byte_order_mark_that_docker_reads_over_stays() -> None:
+    new = json_keys({"a": 1})('\ufeff{"debug": true}\n')
+    assert new.startswith("\ufeff{")
+    assert json.loads(new[1:]) == {"debug": True, "a": 1}
+
+
+def test_a_key_that_stands_twice_stops_the_edit() -> None:
+    with pytest.raises(ValueError, match="the key 'dns' stands in it twice"):
+        json_keys({"a": 1})('{"dns": ["10.0.0.1"], "dns": ["10.0.0.2"]}')
+
+
+@pytest.mark.parametrize("old", ["{", "[]", "3", "{'a': 1}", '{"a": 2} // by ann', '{"a": 2,}'])
 def test_text_that_is_no_json_object_is_not_edited(old: str) -> None:
     with pytest.raises(ValueError, match="no JSON"):
         json_keys({"a": 1})(old)
@@ -135,6 +146,20 @@ def test_a_mount_is_told_by_source_and_kind(tmp_path: Path) -> None:
     assert plan(steps, root=str(tmp_path))[2].observation.state is State.SAME
     other = mount_steps(Mount("nas:/others", "/models", "nfs4"))
     assert plan(other, root=str(tmp_path))[2].observation.found == "mounted nas:/models nfs4"
+
+
+@pytest.mark.parametrize("theirs", ["tmpfs /models tmpfs size=1g 0 0", "\tnas:/x  /models/ nfs"])
+def test_a_place_that_another_line_of_fstab_mounts_is_left_to_its_owner(theirs: str) -> None:
+    with pytest.raises(ValueError, match="a line mounts /models already, and would win over ours"):
+        mount_line("/models", "nas:/m /models nfs4 defaults 0 0")(f"# table\n{theirs}\n")
+
+
+def test_odd_lines_of_fstab_stay_and_ours_is_changed_in_its_place() -> None:
+    old = "#tmpfs /models tmpfs\n\n/dev/sda\tnone swap sw\r\nhalf\nUUID=1 /models2 ext4"
+    first = mount_line("/models", "nas:/m /models nfs4 ro 0 0")(old)
+    assert first.startswith(old)
+    second = mount_line("/models", "nas:/m /models nfs4 rw 0 0")(first)
+    assert second == first.replace("nfs4 ro", "nfs4 rw")
 
 
 def test_a_mount_with_a_blank_in_it_is_refused() -> None:

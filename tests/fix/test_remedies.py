@@ -80,6 +80,12 @@ def test_what_nobody_could_look_at_is_not_fixed() -> None:
     assert "CTR-01" not in fixes(of)
 
 
+def test_what_nobody_could_look_at_is_told_where_it_was_named() -> None:
+    of = world(UBUNTU, DOCKER, absent={DaemonConfig: Unknown("daemon.json is no JSON")})
+    fix = fixes(of, "CTR-09", level=Risk.SERVICE)["CTR-09"]
+    assert (fix.is_taken, fix.withheld) == (False, "not fixed: unknown: daemon.json is no JSON")
+
+
 def test_a_login_without_access_is_put_into_the_group() -> None:
     refused = Unknown("permission denied")
     of = world(UBUNTU, Access("deploy", 1000), absent={ContainerEngine: refused}, pair=True)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bringup.core.errors import Blocked
+
 from ..fleet.yard import FleetHost, Yard
 from .bench import Bench
-from .faults import ENGINE, IN_CONTAINER
+from .faults import ENGINE, FAULTS, IN_CONTAINER
 from .test_provision_fix import desk_for
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("fix-hosts")]
@@ -80,3 +82,42 @@ def test_trouble_with_packages_is_told_and_the_next_run_completes(
     assert after == before, "nothing is half done"
     assert bench.provision("CTR-02").error is None
     assert "1.18.0-1" in gpu_host.text("dpkg-query", "-W", TOOLKIT)
+
+
+NO_JSON = '{"debug": true, // by ann\n}\n'
+STRICT = "#!/bin/sh\n/usr/bin/python3 -m json.tool /etc/docker/daemon.json >/dev/null\n"
+"""A daemon that checks its configuration, as docker does from version 23 on."""
+
+
+def test_a_file_that_cannot_be_edited_holds_up_no_other_fix_and_docker_goes_on(
+    gpu_host: FleetHost, yard: Yard, tmp_path: Path
+) -> None:
+    text = IN_CONTAINER.replace("HOST", gpu_host.name)
+    bench = Bench(desk_for(tmp_path, gpu_host, yard, gpu_count=8, kind="b300", deployment=text))
+    faults = {f.finding: f for f in FAULTS if f.finding in ("CTR-03", "OS-05", "OS-07")}
+    for fault in (faults["CTR-03"], faults["OS-05"], faults["OS-07"]):
+        gpu_host.exec("sh", "-c", fault.script)
+    gpu_host.exec("rm", "-rf", "/etc/cdi")
+    gpu_host.exec("install", "-D", "/dev/stdin", "/etc/docker/daemon.json", stdin=NO_JSON.encode())
+    gpu_host.exec("install", "-m", "755", "/dev/stdin", "/usr/bin/dockerd", stdin=STRICT.encode())
+    before = started(gpu_host)
+    try:
+        check = bench.provision("CTR-03", "OS-05", check=True)
+        ended = bench.provision("CTR-03", "OS-05", "OS-07")
+        kept, after = gpu_host.text("cat", "/etc/docker/daemon.json"), started(gpu_host)
+    finally:
+        gpu_host.exec("rm", "-rf", "/usr/bin/dockerd", "/etc/docker/daemon.json")
+    assert {f.finding.id: f.is_taken for f in check.fixes} == {"CTR-03": False, "OS-05": True}
+    assert isinstance(ended.error, Blocked)
+    why = {fix.finding.id: fix.withheld for fix in ended.fixes}
+    assert why["CTR-03"].startswith("failed: cannot set runtimes in /etc/docker/daemon.json")
+    assert why["OS-07"].startswith("failed: cannot restart docker")
+    assert "performance" in gpu_host.text("cat", GOVERNOR)
+    assert (kept, after) == (NO_JSON, before)
+
+
+GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+
+
+def started(host: FleetHost) -> str:
+    return host.text("systemctl", "show", "-p", "ExecMainStartTimestampMonotonic", "docker")
