@@ -10,6 +10,7 @@ from ..core.words import command
 from . import version_lock
 from .package import hold_step, package_step, release
 from .way_back import IN_USE, Back, step_back
+from .whole import WHOLE
 
 # Prints what a removal would take besides what it is told to remove.
 _MORE = {
@@ -41,29 +42,34 @@ export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 LC_ALL=C
 [ -z "$(more "$@")" ] || { echo "$1 stays: its removal would take $(more "$@")"; exit 0; }
 holds=$(apt-mark showhold "$1")
 [ -z "$holds" ] || apt-mark unhold "$1" >/dev/null
-apt-get -q -y -o DPkg::Lock::Timeout=60 -o Dpkg::Use-Pty=0 purge "$@" </dev/null
+whole apt-get -q -y -o DPkg::Lock::Timeout=60 -o Dpkg::Use-Pty=0 purge "$@" || code=$?
+printf '%s\n' "$said"
+exit "$code"
 """,
     "dnf": version_lock.ACT
     + r"""
 export LC_ALL=C
 [ -z "$(more "$@")" ] || { echo "$1 stays: its removal would take $(more "$@")"; exit 0; }
 unlock "$1"
-dnf remove -y --noautoremove "$@" </dev/null
+whole dnf remove -y --noautoremove "$@" || code=$?
+printf '%s\n' "$said"
+exit "$code"
 """,
 }
 _OLDER = {
     "apt": r"""
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 LC_ALL=C
 apt-mark unhold "$1" >/dev/null
-apt-get -q -y -o DPkg::Lock::Timeout=60 -o Dpkg::Use-Pty=0 --allow-downgrades \
-  --no-install-recommends install "$1=$2" </dev/null || exit
+whole apt-get -q -y -o DPkg::Lock::Timeout=60 -o Dpkg::Use-Pty=0 --allow-downgrades \
+  --no-install-recommends install "$1=$2" || { printf '%s\n' "$said"; exit 1; }
 [ "$3" != held ] || apt-mark hold "$1"
 """,
     "dnf": version_lock.ACT
     + r"""
 export LC_ALL=C
 unlock "$1"
-dnf downgrade -y --setopt=install_weak_deps=False "$1-$2" </dev/null || exit
+whole dnf downgrade -y --setopt=install_weak_deps=False "$1-$2" ||
+  { printf '%s\n' "$said"; exit 1; }
 [ "$3" != held ] || lock "$1"
 """,
 }
@@ -81,7 +87,7 @@ def package_back(name: str, done: Done) -> Back:
         return step_back(done, probe, done.found, (free,), f"release {name}")
     if len(old) < 2:
         return Back(done.id, why_not=f"its state before was {done.found}")
-    words = ("sh", "-c", _OLDER[manager], "sh", name, old[1], old[-1])
+    words = ("sh", "-c", f"{WHOLE}{_OLDER[manager]}", "sh", name, old[1], old[-1])
     act = Run(words, 600, told=f"{manager} install {name} {old[1]}")
     guard = f"{IN_USE}\nin_use {name}"
     return step_back(
@@ -103,7 +109,7 @@ def _eyes(name: str, done: Done, manager: str) -> Step:
 def _removed(name: str, done: Done, manager: str) -> Back:
     along = [word for word in (done.before or "").split() if word not in ("dnf", "apt")]
     came = tuple(dict.fromkeys((name, *along)))
-    script = f"{_MORE[manager]}{_REMOVE[manager]}"
+    script = f"{WHOLE}{_MORE[manager]}{_REMOVE[manager]}"
     act = Run(("sh", "-c", script, "sh", *came), 600, told=f"{manager} remove {' '.join(came)}")
     probe = _eyes(name, done, manager)
     guard = _STAYS.format(functions=f"{IN_USE}{_MORE[manager]}", came=command(came))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from ..core.steps import Run, Step
 from ..core.words import quote
 from . import version_lock
+from .whole import WHOLE
 
 LOCK_S = 60
 """Seconds to wait for another package manager to end."""
@@ -44,10 +45,9 @@ _APT = r"""
 p=$1 want=$2 floor=$3 hold=$4 lock=$5 drivers=$6 where=$7
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l LC_ALL=C
 fail() { printf '%s\n' "$@" >&2; exit 3; }
-get() {
-  apt-get -q -y -o "DPkg::Lock::Timeout=$lock" -o Dpkg::Options::=--force-confold \
-    -o Dpkg::Use-Pty=0 -o APT::Get::AllowUnauthenticated=false "$@" </dev/null 2>&1
-}
+apt="apt-get -q -y -o DPkg::Lock::Timeout=$lock -o Dpkg::Options::=--force-confold"
+apt="$apt -o Dpkg::Use-Pty=0 -o APT::Get::AllowUnauthenticated=false"
+get() { $apt "$@" </dev/null 2>&1; }
 has() {
   for one in $(apt-cache madison "$p" 2>/dev/null | awk '{print $3}'); do
     case $one in "$want"*) ;; *) continue ;; esac
@@ -55,6 +55,12 @@ has() {
   done
   return 1
 }
+busy() {
+  case $1 in *"ould not get lock"* | *"nable to acquire the dpkg"*)
+    fail "$1" "another package manager is at work, and did not end within $lock s" ;;
+  esac
+}
+busy "$(get check)"
 halves=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' |
   awk '/^(half-|unpacked|triggers-)/ {print $2}')
 if [ -n "$halves" ] || ls /var/lib/dpkg/updates/* >/dev/null 2>&1; then
@@ -63,11 +69,6 @@ fi
 was=$(apt-mark showhold "$p")
 [ -z "$floor" ] || [ -z "$was" ] || fail "$p is held: somebody wants this version" \
   "if you know better: apt-mark unhold $p"
-busy() {
-  case $1 in *"ould not get lock"* | *"nable to acquire the dpkg"*)
-    fail "$1" "another package manager is at work, and did not end within $lock s" ;;
-  esac
-}
 said=
 if ! has; then
   said=$(get -qq update) || :
@@ -89,10 +90,19 @@ try() {
     done
   done
   set +f
-  said=$(get install --no-install-recommends $older "$p${want:+=$want*}")
+  set -- install --no-install-recommends $older "$p${want:+=$want*}"
+  said=$(get --download-only "$@") || return
+  whole sh -c '
+    held=$1 apt=$2
+    shift 2
+    $apt "$@"
+    code=$?
+    [ -z "$held" ] || apt-mark hold "$held" >/dev/null
+    exit "$code"' sh "$was" "$apt" "$@"
 }
 if [ -n "$was" ]; then
   trap 'apt-mark hold "$p" >/dev/null' EXIT
+  trap 'exit 143' HUP INT TERM
   apt-mark unhold "$p" >/dev/null
 fi
 if ! try; then
@@ -150,7 +160,7 @@ if [ -z "$floor" ] && rpm -q "$p${want:+-$want}" >/dev/null 2>&1; then finish; f
 act=install
 [ -z "$floor" ] || ! rpm -q "$p" >/dev/null 2>&1 || act=upgrade
 get() {
-  dnf "$1" --setopt=install_weak_deps=False --setopt=exit_on_lock=True $act \
+  dnf "$@" --setopt=install_weak_deps=False --setopt=exit_on_lock=True $act \
     "$p${want:+-$want}" </dev/null 2>&1
 }
 plan=$(get --assumeno)
@@ -175,7 +185,9 @@ for one in $(printf '%s\n' "$plan" | sed -n 's/^ \([^ ]*\) .*/\1/p'); do
   done
 done
 set +f
-said=$(get -y) || fail "$said" "dnf failed to install $p"
+said=$(get -y --downloadonly 2>&1) || fail "$said" "dnf failed to fetch $p"
+whole dnf -y --setopt=install_weak_deps=False --setopt=exit_on_lock=True $act "$p${want:+-$want}" ||
+  fail "$said" "dnf failed to install $p"
 printf '%s\n' "$said" | tail -n 20
 finish
 """
@@ -183,8 +195,8 @@ finish
 _IS_HELD = '! held "$p" || h=held'
 
 _FORMS = {
-    "apt": (_APT_OBSERVE, _APT),
-    "dnf": (_DNF_OBSERVE, f"{version_lock.LOOK}{version_lock.ACT}{_DNF}"),
+    "apt": (_APT_OBSERVE, f"{WHOLE}{_APT}"),
+    "dnf": (_DNF_OBSERVE, f"{WHOLE}{version_lock.LOOK}{version_lock.ACT}{_DNF}"),
 }
 
 
