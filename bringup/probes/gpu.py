@@ -69,6 +69,7 @@ class Gpu:
     vbios: str = ""
     fabric_health: Mapping[str, str] = field(default_factory=dict)
     virtualization: str = ""  # "None", "Pass-Through", …
+    licence: str = ""  # of a vGPU: "Licensed", "Unlicensed (Restricted)", …
     processes: tuple[Process, ...] | None = None
     not_supported: frozenset[str] = frozenset()
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -143,7 +144,7 @@ _CONVERT: Mapping[str, Callable[[str], Any]] = {  # Any: each attribute has its 
     ),
     "power_limit_w": decimal,
     **dict.fromkeys(
-        ("recovery_action", "compute_mode", "vbios", "virtualization"),
+        ("recovery_action", "compute_mode", "vbios", "virtualization", "licence"),
         text,
     ),
 }  # fmt: skip

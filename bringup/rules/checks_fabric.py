@@ -125,6 +125,9 @@ def _service(world: World) -> Seen:
     if manager.state == "active":
         if (manager.restarts or 0) >= RESTARTS:
             return warned(f"active, after {manager.restarts} restarts", *manager.said[-2:])
+        if manager.enabled == "disabled":
+            line = "nvidia-fabricmanager is active, and the next boot does not start it"
+            return warned(line, level=Level.NOTE, remedy="systemctl enable nvidia-fabricmanager")
         return passed("nvidia-fabricmanager is active")
     if manager.state in ("failed", "inactive", "deactivating"):
         line = f"nvidia-fabricmanager is {manager.state}"

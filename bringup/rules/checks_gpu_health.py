@@ -61,6 +61,9 @@ def _margin(world: World) -> Seen:
 
 def _throttled(world: World) -> Seen:
     def judge(gpu: Gpu) -> Seen | None:
+        if gpu.licence.startswith("Unlicensed"):
+            remedy = "see ServerAddress in /etc/nvidia/gridd.conf, and journalctl -u nvidia-gridd"
+            return failed(f"a vGPU without a licence is slow: {gpu.licence}", remedy=remedy)
         if gpu.slowdowns is None:
             return None
         if gpu.slowdowns:

@@ -106,7 +106,7 @@ def _cache(world: World) -> Seen:
     if killed := _killed(world):
         return warned(killed, remedy="lower hicache_ratio, or stop what else takes host memory")
     if not where.said(world, "hierarchical_cache"):
-        return skipped("no hierarchical cache is planned")
+        return _little(world) or skipped("no hierarchical cache is planned")
     if not isinstance(reading, Known):
         return unread(reading)
     need = _pool_mib(world)
@@ -117,6 +117,15 @@ def _cache(world: World) -> Seen:
     if need > left:
         return failed(line, remedy=f"set hicache_ratio or hicache_size_gb for {world.host.name}")
     return warned(line, level=Level.NOTE) if need > left * 0.8 else passed(line)
+
+
+def _little(world: World) -> Seen | None:
+    """Judge a host whose memory would not hold an engine's own processes."""
+    reading = world.facts[Memory]
+    if not isinstance(reading, Known) or reading.value.available_mib >= RESERVE_MIB:
+        return None
+    line = f"{reading.value.available_mib / 1024:.1f} GiB of host memory are available"
+    return warned(line, remedy="find what holds it: ps --sort=-rss; grep Huge /proc/meminfo")
 
 
 def _killed(world: World) -> str:

@@ -20,7 +20,7 @@ from ..model import WEIGHTS, ModelFolder
 from ..rdma import RdmaNodes
 from ..serving import Serving
 from ..storage import Arrays, parse_mdstat
-from . import containers, driver, host, rdma, slurm, tools
+from . import containers, driver, host, rdma, slurm, tools, units
 from .asked import HOST, Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
 
@@ -122,6 +122,7 @@ _CONTENTS: tuple[tuple[str, Contents], ...] = (
     (r"/(?:kern|syslog|messages|dmesg)(?:\.log)?$", driver.read_log),
     (r"cuda[^/]*/version\.json$", _of(tools.read_toolkit_file)),
     (r"fabricmanager\.cfg$", _mode),
+    (r"/fabricmanager\.log$", _of(units.read_manager_log)),
     (r"^/sys/class/infiniband/", lambda asked, output: rdma.read_sysfs(asked.path, output)),
     (r"\.safetensors\.index\.json$", _index),
     (r"(?i)(?:prolog|epilog)", lambda asked, output: slurm.read_hook(asked.path, output)),

@@ -25,7 +25,7 @@ Of = Callable[[systemd.Unit, str], Iterator[Piece]]
 def _fabric(unit: systemd.Unit, line: str) -> Iterator[Piece]:
     if unit.is_missing:
         yield absent(FabricManager, line)
-    elif unit.active or unit.said:
+    elif unit.active or unit.said or unit.enabled:
         yield known(
             FabricManager(unit.active, unit.enabled, unit.restarts, unit.result, said=unit.said),
             f"nvidia-fabricmanager is {unit.active}" if unit.active else line,
@@ -73,12 +73,35 @@ def read_systemctl(asked: Asked, output: Output) -> Iterator[Piece]:
     if verb == "list-units" or asked.has("--failed"):
         yield from _listed_units(output)
         return
-    names = [name.removesuffix(".service") for name in names]
+    properties = asked.after("-p", "--property")
+    names = [name.removesuffix(".service") for name in names if name != properties]
     for place, name in enumerate(names):
         if name in ("ssh", "sshd") and verb == "show":
             yield from read_allowed(output)
         elif name in UNITS:
-            yield from UNITS[name](_unit(verb, output, place), output.line)
+            yield from UNITS[name](_unit(asked, output, place), output.line)
+
+
+def read_service(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `service UNIT status`, which systemd answers as its own."""
+    name, *verb = asked.operands or ("",)
+    if name in UNITS and verb == ["status"]:
+        yield from UNITS[name](systemd.read_status(output.text), output.line)
+
+
+def read_pgrep(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `pgrep [-a|-x|-f] nv-fabricmanager`: it runs, or surely does not."""
+    if asked.path.startswith(("nv-fabricm", "fabricmanager")) and output.code in (0, 1):
+        state = "active" if output.code == 0 and output.stdout.strip() else "inactive"
+        yield known(FabricManager(state), output.line or "pgrep finds no nv-fabricmanager")
+
+
+def read_manager_log(output: Output) -> Iterator[Piece]:
+    """Read /var/log/fabricmanager.log: ``[date] [ERROR] [tid 1] message``."""
+    rows = re.findall(r"(?m)^\[[^]]*\] \[(ERROR|WARNING)\] \[tid \d+\] (.*)$", output.stdout)
+    if rows:
+        said = tuple(f"nv-fabricmanager: {message}" for _, message in rows)
+        yield known(FabricManager(said=said), said[-1])
 
 
 def _listed_units(output: Output) -> Iterator[Piece]:
@@ -90,12 +113,18 @@ def _listed_units(output: Output) -> Iterator[Piece]:
             yield from UNITS[name](unit, f"{name} is {active}")
 
 
-def _unit(verb: str, output: Output, place: int) -> systemd.Unit:
+def _unit(asked: Asked, output: Output, place: int) -> systemd.Unit:
+    verb = asked.operands[0]
+    lines = output.stdout.split()
+    word = lines[place] if place < len(lines) else ""
+    if verb == "show" and asked.has("--value"):
+        return systemd.read_is_active(word if "ActiveState" in " ".join(asked.words) else "")
     if verb == "show":
         return systemd.read_show(output.stdout)
     if verb == "is-active":
-        lines = output.stdout.split()
-        return systemd.read_is_active(lines[place] if place < len(lines) else "")
+        return systemd.read_is_active(word)
+    if verb == "is-enabled":
+        return systemd.Unit(enabled=word)
     if verb == "status":
         return systemd.read_status(output.text)
     return systemd.Unit()
@@ -125,6 +154,8 @@ def read_manager(asked: Asked, output: Output) -> Iterator[Piece]:
 
 READERS: Readers = {
     "systemctl": read_systemctl,
+    "service": read_service,
+    "pgrep": read_pgrep,
     "journalctl": read_journal,
     "nv-fabricmanager": read_manager,
 }

@@ -73,6 +73,8 @@ def _words(told: dict[str, list[str]]) -> dict[str, str]:
     counters: dict[str, list[str]] = {}
     for path, found in told.items():
         if name := _name(path):
+            if name == "repair_pending" and words.get(name) in ("No", "N/A") and found[0] != "N/A":
+                words[name] = found[0]  # of two kinds of repair, the one that waits counts
             words.setdefault(name, found[0])
         elif "/health/" in f"/{path}":
             words[f"fabric_health.{path.rpartition('/')[2]}"] = found[0]

@@ -109,6 +109,7 @@ XML: Mapping[str, str] = {
     "compute_mode": "compute_mode",
     "vbios_version": "vbios",
     "gpu_virtualization_mode/virtualization_mode": "virtualization",
+    "vgpu_software_licensed_product/license_status": "licence",
     "fabric/state": "fabric_state",
     "fabric/status": "fabric_status",
 }
@@ -144,6 +145,7 @@ TEXT: Mapping[str, str] = {
     "compute_mode": "compute_mode",
     "vbios_version": "vbios",
     "virtualization_mode": "virtualization",
+    "license_status": "licence",
     "fabric/state": "fabric_state",
     "fabric/status": "fabric_status",
 }
