@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from .masking_versions import spared
+
 HEX = "[0-9a-fA-F]"
 UUID = re.compile(rf"(?<!{HEX}){HEX}{{8}}-(?:{HEX}{{4}}-){{3}}{HEX}{{12}}(?!{HEX})")
 _START, _END = r"(?<![^\W_])(?<!:)", r"(?![^\W_]|:\w)"
@@ -99,7 +101,7 @@ def mask(text: str, *, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> 
 
     Lines stay lines, and hexadecimal identifiers keep their length. Masking twice changes nothing.
     """
-    stand_ins = _StandIns()
+    stand_ins, hosts = _StandIns(), tuple(hosts)
     text = INIT_WORDS.sub(r"\1", without_secrets(text))
     text = EMAIL.sub("user@example", text)
     text = _named(text, (*users, *_found(text, _USERS)), stand_ins.user, SYSTEM_USERS)
@@ -113,7 +115,7 @@ def mask(text: str, *, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> 
     text = GUID.sub(lambda m: stand_ins.guid(m[0]), text)
     text = ENGINE.sub(lambda _: ":".join(["XXXX"] * 12), text)
     text = IPV6.sub(lambda m: stand_ins.ipv6(m[0]), text)
-    text = IPV4.sub(lambda m: stand_ins.ipv4(m[0]), text)
+    text = stand_ins.addresses(text, known=(name for name in hosts if IPV4.fullmatch(name)))
     text = DASHED.sub(stand_ins.dashed, text)
     return WORD32.sub(lambda m: stand_ins.hexadecimal(m[0]), text)
 
@@ -211,6 +213,12 @@ class _StandIns:
         if ":" not in value:
             return f"0x{masked}"
         return ":".join(masked[i : i + 4] for i in range(0, 16, 4))
+
+    def addresses(self, text: str, *, known: Iterable[str]) -> str:
+        """Mask what looks like an address, but for versions that surely are none."""
+        dashed = (m[2] or m[3] for m in DASHED.finditer(text))
+        kept = spared(text, IPV4, networks=self.networks, known=(*known, *dashed))
+        return IPV4.sub(lambda m: m[0] if m.start() in kept else self.ipv4(m[0]), text)
 
     def ipv4(self, value: str) -> str:
         """Return an address whose network of 256 stands for the original's; ends 0, 1, 255 stay."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from ipaddress import IPv4Address
+
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bringup.core.masking import mask
+from bringup.core.masking import DOCUMENTATION, mask
 
 
 @pytest.mark.parametrize(
@@ -58,6 +61,46 @@ def test_an_identifier_is_masked_and_nothing_else(text: str, masked: str | None)
     assert mask(text) == (text if masked is None else masked)
 
 
+VERSIONS = (
+    "NV_CUDNN_VERSION=9.10.2.21-1", '"TRT_VERSION=10.7.0.23"', "|package\tnvidia-curand 10.3.9.90",
+    "|package nvidia-cublas-cu12 12.8.4.1", "CUDA Version: 12.4.0.1", '"version": "v12.4.0.1"',
+    "<driver_version>12.4.0.1</driver_version>", "version Fabric Manager version is : 12.4.0.1",
+    "nvidia-cudnn-cu12==9.10.2.21", "libcudnn9:amd64 (9.10.2.21-1, 9.11.0.98-1)",
+    "libcudnn9-cuda-12\t9.10.2.21-1+cuda12.9", "doca-ofed 24.1.1.4-1.el9",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", VERSIONS)
+def test_a_version_of_four_numbers_stays(text: str) -> None:
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "12.4.0.1", "host=12.4.0.1", "NODE_IP=12.4.0.1", "conversion 12.4.0.1", "ip.addr==12.4.0.1",
+        "version 12.4.0.1:443", "version 12.4.0.1/24", "version 10.1.2.3", "lib-host=10.1.2.3",
+        "rival 12.4.0.1-1", "peers 12.4.0.1-12.4.0.9", "(12.4.0.1, 12.4.0.2)",
+        "seen by version of 12.4.0.1", "SUBVERSION 10.2.3.4", "|packages\tx 12.4.0.1",
+    ],
+)  # fmt: skip
+def test_what_may_be_an_address_is_masked_whatever_stands_before_it(text: str) -> None:
+    assert not re.search(r"\b1[02]\.[1-4]\.\d+\.\d+", mask(text))
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["inet 12.4.9.7/24", "ip-12-4-9-7", "|tcp\t   0: 0709040C:1F90 00000000:0000 0A\n",
+     "at 12.4.0.1."],
+)  # fmt: skip
+def test_a_version_in_the_network_of_an_address_is_masked_with_it(other: str) -> None:
+    assert "12.4" not in mask(f"CUDA Version: 12.4.0.1\n{other}").replace("12-4", "12.4")
+
+
+def test_an_address_that_the_caller_knows_is_no_version() -> None:
+    assert "12.4.0" not in mask("X_VERSION=12.4.0.1", hosts=["12.4.0.9"])
+
+
 def test_the_same_address_joins_in_every_form() -> None:
     text = (
         "|fib_trie\t  |-- 10.20.30.41\n"
@@ -103,6 +146,31 @@ def test_no_identifier_survives_and_masking_again_changes_nothing(
     masked = mask(text)
     assert not [word for word, _ in parts if word in masked]
     assert masked.count("\n") == text.count("\n")
+    assert mask(masked) == masked
+
+
+BEFORE = st.sampled_from([
+    "CUDNN_VERSION=", "|package\tx ", "libx:amd64 (", "version: ", "nvidia-x==", "x ",
+])  # fmt: skip
+AFTER = st.sampled_from(["", "-1", "-1+cuda12", "/24", ":80", ")"])
+
+
+@given(BEFORE, st.ip_addresses(v=4), AFTER)
+def test_an_address_that_stands_anywhere_as_one_is_masked_where_it_could_be_a_version(
+    before: str, address: IPv4Address, after: str
+) -> None:
+    first = int(address) >> 24
+    assume(first not in (0, 127, 255) and not any(address in net for net in DOCUMENTATION))
+    masked = mask(f"{before}{address}{after}\ninet {address}/24")
+    assert str(address) not in masked
+    assert mask(masked) == masked
+
+
+@given(BEFORE, st.ip_addresses(v=4), AFTER)
+def test_masking_a_version_again_changes_nothing(
+    before: str, address: IPv4Address, after: str
+) -> None:
+    masked = mask(f"{before}{address}{after}")
     assert mask(masked) == masked
 
 
