@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import Any, TypeAlias
 
 from .names import NAME, expand, fold, fold_alike
-from .yaml_marks import resolve
+from .yaml_scalars import resolve
 
 Settings: TypeAlias = Mapping[str, Any]
 """Our settings by key. Any: as our schema has them."""

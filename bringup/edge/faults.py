@@ -12,7 +12,8 @@ from ..core.errors import Problem
 from ..core.nearest import did_you_mean
 from .forms import shown
 from .schema import HostEntry, known_keys
-from .yaml_marks import Document, Path, resolve
+from .yaml_marks import Document, Path
+from .yaml_scalars import resolve
 
 NO_VALUE = "has no value: give one, or take the key out"
 

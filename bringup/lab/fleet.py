@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ..core.errors import ToolError
-from . import MISSING, keys, machine, toolkit, tree
+from . import MISSING, keys, machine, record, toolkit, tree
 from .describe import describe, names
 from .hardware import USER, Hardware
 from .host import tree as tree_of
 from .inventory import DEPLOYMENTS, inventory_files
-from .lock import holder
 from .orders import orders
+from .process import server_pid, start_server, stop_server
 
 FOLDER = Path(".lab")
 """Where the fleet lives unless somebody says otherwise, below the working directory."""
@@ -117,7 +112,7 @@ def down(folder: Path = FOLDER, *, remove: bool = False, on_line: Say = _quiet) 
     if folder.is_dir():
         with _alone(folder):
             if pid := server_pid(folder):
-                _stop(folder, pid)
+                stop_server(folder, pid)
                 on_line(f"stopped the server, process {pid}")
     if remove and folder.exists():
         _remove(folder)
@@ -129,7 +124,7 @@ def status(folder: Path = FOLDER) -> LabStatus:
     """Return how the fleet stands."""
     folder = folder.resolve()
     ports = _ports(folder)
-    rows = _read(folder / "fleet.json").get("hosts", ())
+    rows = record.read(folder / "fleet.json").get("hosts", ())
     hosts = tuple(
         LabHost(
             row["name"], row["about"], "127.0.0.1", ports.get(row["name"], 0), Path(row["root"])
@@ -144,30 +139,9 @@ def digest(folder: Path, host: str) -> str:
     return tree.digest(folder.resolve() / "hosts" / host / "root")
 
 
-def server_pid(folder: Path) -> int | None:
-    """Return the server's process, or None: alive is who holds the lock, not what a file says.
-
-    Raises ToolError where the lock is held and nothing tells by whom.
-    """
-    lock = folder / "server.lock"
-    if not lock.exists():
-        return None
-    with lock.open("rb") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid = holder(lock) or int(_read(folder / "server.json").get("pid", 0))
-            if not pid:
-                raise ToolError(
-                    f"cannot tell which process holds {lock}", remedy=f"lsof {lock}"
-                ) from None
-            return pid
-    return None
-
-
 def _ordered(folder: Path) -> Iterator[str]:
     """Yield the hosts of the fleet as it was last ordered, and what was described since."""
-    before = _read(folder / "fleet.json")
+    before = record.read(folder / "fleet.json")
     hosts = [row["name"] for row in before.get("hosts", ())]
     known = {*hosts, *before.get("described", names())}
     yield from hosts
@@ -176,9 +150,9 @@ def _ordered(folder: Path) -> Iterator[str]:
 
 def _ports(folder: Path) -> dict[str, int]:
     """Return each host's port as the server told it, else as it was ordered."""
-    if told := _read(folder / "server.json").get("ports"):
+    if told := record.read(folder / "server.json").get("ports"):
         return dict(told)
-    rows = _read(folder / "fleet.json").get("hosts", ())
+    rows = record.read(folder / "fleet.json").get("hosts", ())
     return {row["name"]: row["port"] for row in rows if row["port"]}
 
 
@@ -187,69 +161,40 @@ def _settle_host(folder: Path, hardware: Hardware, *, fresh: bool, on_line: Say)
     home = folder / "hosts" / hardware.name
     if fresh and home.exists():
         shutil.rmtree(home)
-    record = home / "described.json"
-    before = frozenset(_read(record).get("paths", ()))
+    described = home / "described.json"
+    before = frozenset(record.read(described).get("paths", ()))
     wanted = tree_of(hardware)
     if not before:
         on_line(f"making {hardware.name}: {hardware.about}")
     tree.settle(home / "root", wanted, before=before)
     if before != wanted.keys():
-        record.write_text(json.dumps({"paths": sorted(wanted)}, indent=0) + "\n")
+        described.write_text(json.dumps({"paths": sorted(wanted)}, indent=0) + "\n")
 
 
 def _serve(folder: Path, wanted: tuple[Hardware, ...], on_line: Say) -> None:
     """Have a server that serves exactly these hosts; ports stay the same where they can."""
     ports = _ports(folder)
     fleet = orders(folder, wanted, ports)
-    before = _read(folder / "fleet.json")
+    before = record.read(folder / "fleet.json")
     running = server_pid(folder)
-    if running and before == fleet and "ports" in _read(folder / "server.json"):
+    if running and before == fleet and "ports" in record.read(folder / "server.json"):
         return
     if running:
-        _stop(folder, running)
+        stop_server(folder, running)
         gone = {row["name"] for row in before.get("hosts", ())} - {each.name for each in wanted}
         if gone:
             on_line(f"no longer serving {', '.join(sorted(gone))}: not among the hosts asked for")
-    _write_json(folder / "fleet.json", fleet)
-    words = [sys.executable, "-m", "bringup.lab.server", str(folder)]
-    done = subprocess.run(
-        words, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=PATIENCE_S, env=_environment(),
-    )  # fmt: skip
-    if done.returncode:
-        raise ToolError(
-            "cannot start the practice fleet's SSH server", said=done.stderr[-2000:],
-            remedy="./run lab.down --remove && ./run lab.up",
-        )  # fmt: skip
+    record.write(folder / "fleet.json", fleet)
+    start_server(folder)
     on_line(f"serving {len(wanted)} host{'s' * (len(wanted) != 1)}")
-    given = _read(folder / "server.json").get("ports", {})
+    given = record.read(folder / "server.json").get("ports", {})
     if given != ports:
-        _write_json(folder / "fleet.json", orders(folder, wanted, given))
-
-
-def _environment() -> dict[str, str]:
-    """The environment of the server: this package importable, nothing of a test run's."""
-    package = str(Path(__file__).parents[2])
-    path = os.environ.get("PYTHONPATH", "")
-    return {**os.environ, "PYTHONPATH": f"{package}:{path}" if path else package}
-
-
-def _stop(folder: Path, pid: int) -> None:
-    """End the server: TERM, and KILL when it does not let go of its lock."""
-    for number, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if server_pid(folder) is None:
-                return
-            time.sleep(0.02)
-    raise ToolError(f"cannot stop the practice fleet's server, process {pid}")
+        record.write(folder / "fleet.json", orders(folder, wanted, given))
 
 
 def _connect(folder: Path, standing: LabStatus) -> None:
     """Tell every host's programs where the practice network is on loopback."""
-    text = json.dumps(_read(folder / "server.json").get("network", {}), indent=1) + "\n"
+    text = json.dumps(record.read(folder / "server.json").get("network", {}), indent=1) + "\n"
     for host in standing.hosts:
         path = host.root.joinpath(*toolkit.NETWORK.split("/"))
         if not path.is_file() or path.read_text() != text:
@@ -295,18 +240,3 @@ def _alone(folder: Path) -> Iterator[None]:
                     ) from None
                 time.sleep(0.05)
         yield
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return a JSON file's content; a missing or half-written one is an empty one."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _write_json(path: Path, value: object) -> None:
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(value, indent=2) + "\n")
-    fresh.replace(path)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import ipaddress
 import json
 import logging
 import os
@@ -31,25 +30,13 @@ except ModuleNotFoundError as error:  # the practice fleet is an extra
 
     raise SystemExit(MISSING) from error
 
-from . import neighbours
+from . import neighbours, record
+from .door import LOCAL, Door, Files, Served
 from .neighbours import Neighbour, Network
 from .session import LOG, Place, end_group, forget_ended, serve
 
-LOCAL = "127.0.0.1"
 WATCH_S = 2.0
 """How often the server looks whether its folder is still there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """One host as the server knows it. `port` 0 takes a free one."""
-
-    name: str
-    root: Path
-    key: Path
-    faults: Faults
-    address: str
-    port: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,90 +62,6 @@ def orders(folder: Path) -> Orders:
     )  # fmt: skip
     near = tuple(Neighbour(**row) for row in said["neighbours"])
     return Orders(said["user"], Path(said["authorized"]), Path(said["tools"]), hosts, near)
-
-
-class Door(asyncssh.SSHServer):
-    """Who may come in, and where connections may be passed on to: this machine's loopback alone."""
-
-    def __init__(self, host: Served, user: str, key: asyncssh.SSHKey, network: Network) -> None:
-        self._host = host
-        self._user = user
-        self._key = key
-        self._network = network
-        self._connection: asyncssh.SSHServerConnection
-
-    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
-        """Remember the connection, to pass others on through it."""
-        self._connection = conn
-
-    def auth_completed(self) -> None:
-        """Note the login."""
-        address = self._connection.get_extra_info("peername")
-        LOG.info("%s login from port %s", self._host.name, address[1] if address else "?")
-
-    async def begin_auth(self, username: str) -> bool:  # noqa: ARG002
-        """Ask everyone for a key; a stalled host never answers."""
-        if self._host.faults.login == "stall":
-            await asyncio.sleep(86400)
-        return True
-
-    def public_key_auth_supported(self) -> bool:
-        """Return True: keys are the only way in."""
-        return True
-
-    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Let in the described login with the fleet's own key."""
-        return username == self._user and key == self._key
-
-    def connection_requested(self, dest_host: str, dest_port: int, *_: object) -> Any:  # noqa: ANN401 - what asyncssh takes
-        """Pass `ssh -L` and `-W` on to loopback and the practice network; nothing else is there."""
-        if _is_loopback(dest_host):
-            return self._pass_on(dest_host, dest_port)
-        if dest_host not in self._network:
-            raise _no_way("No route to host")
-        port = self._network[dest_host].get(str(dest_port))
-        if port is None:
-            raise _no_way("Connection refused")
-        return self._pass_on(LOCAL, port)
-
-    async def _pass_on(self, host: str, port: int) -> Any:  # noqa: ANN401 - a session of asyncssh
-        try:
-            return await self._connection.forward_connection(host, port)
-        except asyncssh.ChannelOpenError:
-            raise _no_way("Connection refused") from None
-
-    def server_requested(self, listen_host: str, *_: object) -> bool:
-        """Allow `ssh -R` on loopback."""
-        return not listen_host or _is_loopback(listen_host)
-
-
-def _no_way(why: str) -> asyncssh.ChannelOpenError:
-    return asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, why)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-class Files(asyncssh.SFTPServer):
-    """File transfer; relative names start in the login's home."""
-
-    def __init__(self, channel: asyncssh.SSHServerChannel[bytes], *, home: Path) -> None:
-        super().__init__(channel)
-        self._home = os.fsencode(home)
-
-    def map_path(self, path: bytes) -> bytes:
-        """Return the local path of a name that the client sent."""
-        return os.path.join(self._home, path)  # noqa: PTH118 - bytes
-
-    def exit(self) -> None:
-        """Say that all went well, as OpenSSH's server does: `scp` takes no answer for a failure."""
-        self.channel.exit(0)
 
 
 def place(host: Served, user: str, tools: Path) -> Place:
@@ -232,7 +135,7 @@ async def run(folder: Path, said: Orders, lock: int, ready: Callable[[], None]) 
         network.setdefault(host.address, {})["22"] = ports[host.name]
     for host, sock, at in zip(said.hosts, bound, places, strict=True):
         servers.append(await listen(host, sock, said, at, network))
-    _replace(folder / "server.json", {"pid": os.getpid(), "ports": ports, "network": network})
+    record.write(folder / "server.json", {"pid": os.getpid(), "ports": ports, "network": network})
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -248,10 +151,7 @@ async def run(folder: Path, said: Orders, lock: int, ready: Callable[[], None]) 
 
 def _network_before(folder: Path) -> Network:
     """Return where the practice network was when a server last ran."""
-    try:
-        return dict(json.loads((folder / "server.json").read_bytes()).get("network", {}))
-    except (FileNotFoundError, ValueError):
-        return {}
+    return dict(record.read(folder / "server.json").get("network", {}))
 
 
 async def _watch(folder: Path, own: int, stop: asyncio.Event, places: list[Place]) -> None:
@@ -266,12 +166,6 @@ async def _watch(folder: Path, own: int, stop: asyncio.Event, places: list[Place
             found = -1
         if found != own:
             stop.set()
-
-
-def _replace(path: Path, value: object) -> None:
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(value, indent=2) + "\n")
-    fresh.replace(path)
 
 
 def main(folder: Path) -> None:

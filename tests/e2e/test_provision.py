@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bringup.lab.fleet import server_pid, up
+from bringup.lab.fleet import up
+from bringup.lab.process import server_pid
 from tests.dynamo.processes import until
 
 from .conftest import ROOT, Lab, tree_digest

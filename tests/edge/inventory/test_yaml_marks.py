@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bringup.edge import yaml_marks
+from bringup.edge import yaml_marks, yaml_scalars
 
 
 def troubles(text: str | bytes) -> list[str]:
@@ -36,7 +36,7 @@ def troubles(text: str | bytes) -> list[str]:
     ],
 )
 def test_a_bare_word_is_what_it_looks_like(raw: str, value: object) -> None:
-    found, surprise = yaml_marks.resolve(raw)
+    found, surprise = yaml_scalars.resolve(raw)
     assert (found, type(found), surprise) == (value, type(value), "")
 
 
@@ -52,8 +52,8 @@ def test_a_bare_word_is_what_it_looks_like(raw: str, value: object) -> None:
     ],
 )  # fmt: skip
 def test_a_bare_word_that_readers_disagree_on_is_refused(raw: str, why: str) -> None:
-    assert yaml_marks.resolve(raw)[1].startswith(f"{raw} {why}")
-    assert f"quote it ('{raw}')" in yaml_marks.resolve(raw)[1]
+    assert yaml_scalars.resolve(raw)[1].startswith(f"{raw} {why}")
+    assert f"quote it ('{raw}')" in yaml_scalars.resolve(raw)[1]
 
 
 @pytest.mark.parametrize("raw", ["no", "022", "12:30", "1.10", "5", "true"])
