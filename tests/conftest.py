@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 
@@ -19,6 +20,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write golden files anew; review the difference before you commit it",
     )
+
+
+TERMINAL = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
+"""Settings of whoever runs the tests that change how what verbs say is laid out."""
+
+
+settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile("search", settings.get_profile("steady"), derandomize=False)
+settings.load_profile("steady")
+"""Made-up data are the same in each run, and nothing is held to a time: a busy machine has none.
+`pytest --hypothesis-profile=search` looks for what nobody thought of."""
+
+
+def pytest_configure() -> None:
+    for name in TERMINAL:
+        os.environ.pop(name, None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -246,7 +246,9 @@ def grow(root: Path, tree: list[tuple[bytes, str, bytes, bytes]]) -> dict[bytes,
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(tree=TREES)
 def test_any_tree_gives_a_bundle_without_weights_that_opens_to_the_same_files(

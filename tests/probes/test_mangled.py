@@ -25,7 +25,9 @@ from .practice import host, run
 
 CASES = Path(__file__).parent.parent / "cases"
 FEW = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 HOST = Host("mangled", Login("mangled"))
 
