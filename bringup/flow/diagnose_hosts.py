@@ -56,7 +56,7 @@ def _worker(tools: Tools, known: KnownDeployment, surveyed: Surveyed, worker: Wo
         matches = tuple(match for match in matches if not match.failure.certain)
     return Diagnosis(
         worker.key, matches, () if is_well else _said(watched, matches, lines), _stands(watched),
-        is_well, words=words_of(surveyed.target, worker),
+        is_well, _loads(watched) and not matches, words=words_of(surveyed.target, worker),
     )  # fmt: skip
 
 
@@ -69,8 +69,12 @@ def _said(watched: Watched, matches: tuple[Match, ...], lines: tuple[str, ...]) 
     """The last words of a worker that is not up; one that loads has not failed."""
     if watched.lost:
         return (watched.lost,)
-    loads = watched.run is not None and watched.run.is_up and watched.stage is Stage.ENGINE
-    return lines[-1:] if loads else unexplained(matches, lines)
+    return lines[-1:] if _loads(watched) else unexplained(matches, lines)
+
+
+def _loads(watched: Watched) -> bool:
+    is_up = watched.run is not None and watched.run.is_up
+    return is_up and watched.stage is Stage.ENGINE and not watched.lost
 
 
 def _stands(watched: Watched) -> str:

@@ -21,5 +21,6 @@ class Diagnosis:
     said: tuple[str, ...] = ()
     stands: str = ""
     is_well: bool = False
+    is_loading: bool = False  # it comes up, and nothing says that it will not
     findings: tuple[Finding, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)  # what stands for HOST and the like

@@ -60,11 +60,16 @@ def diagnosis_view(
 
 def unknown_view(lines: Iterable[str]) -> RenderableType:
     """Return the last telling lines of a log that no row of the catalogue knows."""
-    body = "\n".join(f"            {line}" for line in lines)
-    text = Text("  unknown   no known cause; it said last\n", "yellow").append(body, "")
+    text = _last("  unknown   no known cause; it said last", lines, "yellow")
     return text.append(
         "\n  do        a cause you find is one row: docs/serve.md#a-new-wall", "green"
     )
+
+
+def _last(head: str, lines: Iterable[str], style: str) -> Text:
+    """Return lines of a log under a head, each on its line."""
+    text = Text(head, style, no_wrap=True, overflow="ignore")
+    return text.append("".join(f"\n            {line}" for line in lines), "default not dim")
 
 
 def match_document(match: Match, names: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -98,7 +103,9 @@ def diagnosis_block(one: Diagnosis, *, with_source: bool) -> RenderableType:
     if one.matches:
         rows.append(diagnosis_view(one.matches, one.words))
     is_open = not (one.matches or one.findings or one.is_well or one.stands)
-    if one.said or is_open:
+    if one.said and one.is_loading:
+        rows.append(_last("  loads     it said last", one.said, "dim"))
+    elif one.said or is_open:
         rows.append(unknown_view(one.said))
     return Group(*rows)
 
@@ -110,6 +117,7 @@ def diagnosis_document(one: Diagnosis) -> dict[str, Any]:
         "source": one.source,
         "stands": one.stands,
         "well": one.is_well,
+        "loading": one.is_loading,
         "causes": [match_document(match, one.words) for match in one.matches],
         "findings": plain(one.findings),
         "said": list(one.said),

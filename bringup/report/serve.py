@@ -130,12 +130,12 @@ def _standing(one: Standing) -> dict[str, Any]:
 
 
 def logs_view(found: Mapping[str, Reading[tuple[str, ...]]]) -> RenderableType:
-    """Return each worker's lines under its name."""
+    """Return each worker's lines under its name; each stays on one line, for a search."""
     rows: list[RenderableType] = []
     for key, reading in sorted(found.items()):
         rows.append(Text(f"{key}", "bold"))
         if isinstance(reading, Known):
-            rows += [Text(f"  {line}") for line in reading.value]
+            rows += [Text(f"  {line}", no_wrap=True, overflow="ignore") for line in reading.value]
             rows += [] if reading.value else [Text("  (nothing)", "dim")]
         else:
             rows.append(Text(f"  unknown: {why_not(reading)}", "yellow"))

@@ -188,8 +188,14 @@ def serve_logs(
         )
     target = target_in(workspace, workers.deployment)
     wanted = chosen(target.workers, hosts=_names(target, workers), roles=workers.role)
+    if follow and len(wanted) != 1:
+        raise UsageError(
+            f"cannot follow {len(wanted)} logs at once",
+            remedy="name one of "
+            + ", ".join(f"--host {one.host} --role {one.role}" for one in target.workers),
+        )
     with serving_tools(target.inventory, workspace, screen.tell, local=local) as tools:
-        if follow and len(wanted) == 1:
+        if follow:
             follow_log(tools, wanted[0], screen.tell, follow)
             return Exit.DONE
         found = logs(tools, target, wanted, lines)

@@ -404,3 +404,9 @@ def test_an_etcd_that_is_away_is_named_for_every_worker(
     for key in ("h1/prefill", "h2/decode"):
         assert causes(found[key])[0] == "etcd-down", found[key]
         assert found[key]["causes"][0]["command"] == f"curl -s {dynamo.etcd.url}/health"
+
+
+def test_one_log_is_followed_at_a_time(deployment: MakePractice) -> None:
+    refused = deployment().run("serve.logs", "--follow", "5")
+    assert refused.returncode == 2
+    assert "--host h2 --role decode" in refused.stderr
