@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from bringup.core.reading import Known, Unknown
+from bringup.core.reading import Known, Reading, Unknown
 from bringup.readiness.diagnosis import Diagnosis
 from bringup.report.diagnose import diagnosis_block
 from bringup.report.screen import PeopleScreen
@@ -20,7 +20,10 @@ def printed(*views: object) -> list[str]:
 
 
 def test_a_long_line_of_a_log_stays_one_line() -> None:
-    found = {"h1/decode": Known((LONG,)), "h2/prefill": Unknown("no answer")}
+    found: dict[str, Reading[tuple[str, ...]]] = {
+        "h1/decode": Known((LONG,)),
+        "h2/prefill": Unknown("no answer"),
+    }
     lines = printed(logs_view(found))
     assert lines == ["h1/decode", f"  {LONG}", "h2/prefill", "  unknown: no answer"]
 
