@@ -12,22 +12,23 @@ from rich.text import Text
 from ..core.fixes import Fix
 from ..core.outcome import Ended
 from ..core.receipt import Outcome, Receipt
-from ..core.rules import Finding
+from ..core.rules import Finding, Level
+from .alike import by_host
 from .findings import receipt_view
 
 
 def fixes_view(ended: Iterable[Ended], *, check: bool) -> RenderableType:
     """Return the fixes of every host; nothing where none were asked for."""
-    rows = [row for one in ended if one.fixes for row in _host(one, check=check)]
-    return Group(Text("\nfixes", "bold underline"), *rows) if rows else Group()
+    told = {one.host: tuple(_host(one, check=check)) for one in ended if one.fixes}
+    return Group(Text("\nfixes", "bold underline"), *by_host(told)) if told else Group()
 
 
 def _host(ended: Ended, *, check: bool) -> Iterator[RenderableType]:
-    yield Text(f" {ended.host}", "bold")
     for round_ in ended.rounds:
         if round_.receipt is not None:
             yield receipt_view(_told(round_.receipt))
             yield Text(f"  receipt      {round_.record}", "dim")
+    yield from _outcome(ended)
     for finding in ended.lifted:
         away = ", ".join(f"{knob} {value}" for knob, value in finding.decide.items())
         line = Text(f"  ↑  {finding.id}  ", "green").append(lifted_words(finding))
@@ -52,6 +53,22 @@ def _waiting(fixes: Iterable[Fix]) -> Iterator[RenderableType]:
         if not number:
             yield Text("  looked at again once these are done:", "dim")
         yield _line("?", fix, f"after {', '.join(fix.after)}")
+
+
+def _outcome(ended: Ended) -> Iterator[RenderableType]:
+    """Tell which findings are gone after fixing, and which still stand though all was done."""
+    if not ended.rounds or ended.plan is None or ended.plan is ended.rounds[-1].plan:
+        return  # nobody has looked since
+    now = {f.id: f for f in ended.plan.findings if f.level is not Level.OK}
+    done = [fix for fix in ended.fixes if fix.is_taken]
+    gone = [fix.finding.id for fix in done if fix.finding.id not in now]
+    if gone:
+        yield Text(f"  mended       {', '.join(gone)}", "green")
+    for fix in done:
+        if fix.finding.id in now:
+            seen = next(iter(now[fix.finding.id].evidence), "")
+            why = f"  ({fix.cost})" if fix.cost else ""
+            yield Text(f"  still there  {fix.finding.id}  {seen}", "yellow").append(why, "dim")
 
 
 def _told(receipt: Receipt) -> Receipt:

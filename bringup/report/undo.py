@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..core.plan import document as plan_document
 from ..core.receipt import document as receipt_document
+from .alike import by_host
 from .findings import plan_view, receipt_view
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ if TYPE_CHECKING:
 
 def undo_view(undone: Iterable[Undone]) -> RenderableType:
     """Return what was taken back on each host, and what has no way back."""
-    return Group(*(row for one in undone for row in _host(one)))
+    told = {one.ended.host: tuple(_host(one)) for one in undone}
+    return Group(Text(), *by_host(told))
 
 
 def _host(one: Undone) -> Iterator[RenderableType]:
-    yield Text(f"\n {one.ended.host}", "bold").append(f"  {' '.join(one.receipts)}", "dim")
+    if one.receipts:
+        yield Text(f"  takes back   {' '.join(one.receipts)}", "dim")
     if one.gone:
         yield Text(f"  back already {', '.join(one.gone)}", "dim")
     if one.ended.receipt is not None:

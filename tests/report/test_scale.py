@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console, RenderableType
 
 from bringup.core.errors import Exit, Unreachable, alike
+from bringup.core.fixes import Fix, Risk
 from bringup.core.knobs import Decision
 from bringup.core.outcome import Ended
 from bringup.core.plan import Plan, plan_steps
 from bringup.core.probed import Probed
+from bringup.core.receipt import Done, Outcome, Receipt
 from bringup.core.remote import Traffic
+from bringup.core.rules import Finding, Level, Status
 from bringup.core.steps import Observation, State
 from bringup.report.error import errors_view
+from bringup.report.fix import fixes_view
 from bringup.report.probe import probe_view
 from bringup.report.provision import ended_document, run_view, summary_view
 from bringup.report.screen import JsonScreen
@@ -118,3 +123,45 @@ def test_costs_of_a_hundred_hosts_take_a_row_for_each_kind() -> None:
     assert "b300-[001-006,008-100]" in text[1]
     assert "30,000–30,099 B" in text[1]
     assert text[2].split()[:4] == ["b300-007", "2", "1", "10"]
+
+
+def mended(host: str, *, left: str = "FAB-05") -> Ended:
+    """Return a host that two fixes were done on, of which one has yet to count."""
+    titles = {"CTR-01": "install an engine", "OS-02": "let logins lock memory", left: "a fabric"}
+    found = {
+        id_: Finding(id_, title, Status.FAIL, Level.BLOCK, host, (f"{id_} is bad",), "", "", "")
+        for id_, title in titles.items()
+    }
+    steps = tuple(Done(f"file:/etc/{n}", Outcome.CHANGED, HOSTS.index(host) / 10) for n in range(9))
+    receipt = Receipt(host, "p", "me", "then", "later", steps)
+    before = Plan(host, "1", "inv", "f", tuple(found.values()), (), ())
+    now = replace(before, findings=(found["OS-02"], found[left]))
+    fixes = (
+        Fix(found["CTR-01"], titles["CTR-01"], Risk.SAFE, steps=ONE),
+        Fix(found["OS-02"], titles["OS-02"], Risk.SAFE, "from the next login on", steps=ONE),
+        Fix(found[left], "", Risk.DRAIN, withheld="no", commands=(f"bringup probe --host {host}",)),
+    )
+    round_ = Ended(host, before, receipt, f"state/{host}/20260101T0000{HOSTS.index(host):02}Z.json")
+    return Ended(host, now, fixes=fixes, rounds=(round_,))
+
+
+ONE = (text_file("/etc/one", "1\n"),)
+
+
+def test_fixes_of_a_hundred_hosts_are_told_once() -> None:
+    shown = lines_of(fixes_view([mended(host) for host in HOSTS], check=False))
+    assert len(shown) < SCREEN_LINES
+    assert any("b300-[001-100]  shown for b300-001" in line for line in shown)
+
+
+def test_a_host_that_is_left_with_something_else_is_told_by_itself() -> None:
+    every = [mended(host, left="GPU-09" if host == "b300-050" else "FAB-05") for host in HOSTS]
+    shown = lines_of(fixes_view(every, check=False))
+    assert [line for line in shown if line.strip() == "b300-050"]
+    assert any("b300-[001-049,051-100]" in line for line in shown)
+
+
+def test_fixes_tell_what_is_mended_and_what_still_stands() -> None:
+    shown = lines_of(fixes_view([mended("b300-001")], check=False))
+    assert "  mended       CTR-01" in shown
+    assert "  still there  OS-02  OS-02 is bad  (from the next login on)" in shown
