@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .hardware import Container, ContainerImage, Docker, Hardware, invented
+from .hardware import Hardware, invented
+from .software import Container, ContainerImage, Docker
 from .tree import Entry, File, Folder, Tree
 
 DATA = "/usr/lib/lab/docker"

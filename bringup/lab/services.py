@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .hardware import Hardware, Slurm, Unit
+from .hardware import Hardware
+from .software import Slurm, Unit
 from .tree import Entry, File, Folder, Tree
 
 DATA = "/usr/lib/lab"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from .hardware import USER, Hardware, ModelFolder, Mount, address, invented
+from .hardware import USER, Hardware, address, invented
+from .software import ModelFolder, Mount
 from .tree import Entry, File, Folder, Sparse, Tree
 
 _MODULE_SIZES = {"nvidia": 14299136, "nvidia_uvm": 1830912, "mlx5_core": 2510848, "mlx5_ib": 524288}

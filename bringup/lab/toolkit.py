@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files as packaged
 
-from .hardware import Hardware, Toolkit
+from .hardware import Hardware
+from .software import Toolkit
 from .tree import Entry, File, Link, Tree, tool
 
 PYTHON = "/usr/lib/lab/python3"
