@@ -24,7 +24,7 @@ from .process import server_pid, start_server, stop_server
 FOLDER = Path(".lab")
 """Where the fleet lives unless somebody says otherwise, below the working directory."""
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 """How long to wait for the server to start, or for another `up` to end."""
 
 

@@ -15,7 +15,7 @@ from ..core.errors import ToolError
 from . import record
 from .lock import holder
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 """How long to wait for the server to start."""
 
 
@@ -43,10 +43,16 @@ def server_pid(folder: Path) -> int | None:
 def start_server(folder: Path) -> None:
     """Start the server of a fleet.json; returns once all hosts can be reached. Raises ToolError."""
     words = [sys.executable, "-m", "bringup.lab.server", str(folder)]
-    done = subprocess.run(
-        words, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=PATIENCE_S, env=_environment(),
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            words, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=PATIENCE_S, env=_environment(),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise ToolError(
+            f"cannot start the practice fleet's SSH server: it was not up after {PATIENCE_S:.0f} s",
+            remedy=f"see {folder / 'server.log'}, and run the same command again",
+        ) from None
     if done.returncode:
         raise ToolError(
             "cannot start the practice fleet's SSH server", said=done.stderr[-2000:],
@@ -63,7 +69,7 @@ def _environment() -> dict[str, str]:
 
 def stop_server(folder: Path, pid: int) -> None:
     """End the server: TERM, and KILL when it does not let go of its lock."""
-    for number, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
+    for number, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 60.0)):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
         deadline = time.monotonic() + seconds
