@@ -47,6 +47,7 @@ class Container:
     log_driver: str = ""
     log_options: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    oom_killed: bool = False  # the kernel ended it for want of memory
 
     @property
     def is_running(self) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from ..core.reading import Known
 from ..core.rules import Row, Seen, World, failed, passed, skipped, warned
 from ..probes.gpu import Gpu, Gpus
+from ..probes.kernel_log import KernelLog
 from ..probes.pci import PciGpu, PciGpus
-from .checks_gpu_memory import broken
+from .checks_gpu_memory import broken, is_same_bus
 from .judging import QUIET, SOFT, gpus_of, named, not_told, of_gpus, unread, worst
 
 AZURE = "https://github.com/Azure/azurehpc-health-checks"
@@ -74,6 +77,8 @@ def _throttled(world: World) -> Seen:
 
 
 def _link(world: World) -> Seen:
+    if torn := _torn(world):
+        return failed(*torn)
     bus = world.facts[PciGpus]
     seen = [(named(gpu), one) for gpu in gpus_of(world) if (one := _link_of(gpu))]
     if not seen and isinstance(bus, Known):
@@ -82,6 +87,19 @@ def _link(world: World) -> Seen:
         return worst(seen, "every GPU has its full PCIe width")
     reading = world.facts[Gpus]
     return not_told("PCIe width") if isinstance(reading, Known) else unread(reading)
+
+
+def _torn(world: World) -> list[str]:
+    """Return fatal errors of PCIe (AER) in the log: of a GPU where GPUs tell their addresses."""
+    log = world.facts[KernelLog]
+    lines = log.value.complaints or () if isinstance(log, Known) else ()
+    found = [(m[1], line) for line in lines if (m := _FATAL.search(line))]
+    known = [gpu.bus_id for gpu in gpus_of(world) if gpu.bus_id]
+    ours = [line for bus, line in found if not known or any(is_same_bus(bus, k) for k in known)]
+    return ours[-2:]
+
+
+_FATAL = re.compile(r"AER: .*Uncorrect\w* \(Fatal\).* ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)")
 
 
 def _link_of(gpu: Gpu) -> Seen | None:

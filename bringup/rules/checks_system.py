@@ -1,4 +1,4 @@
-"""OS-01 to OS-10: kernel, limits, memory and processors: what slows or ends an engine unseen."""
+"""OS-01 to OS-10 but OS-04: kernel, limits and processors: what slows or ends an engine unseen."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warne
 from ..probes.identity import Identity
 from ..probes.inside import Inside
 from ..probes.kernel_log import KernelLog
-from ..probes.memory import Memory, MemoryErrors, SharedMemory
+from ..probes.memory import MemoryErrors, SharedMemory
 from ..probes.system import Kernels, Limits, Processors, Stuck, shown
 from ..probes.text import UNLIMITED, version
-from . import where
-from .judging import QUIET, SOFT, gpus_of, not_told, unread
+from .judging import QUIET, SOFT, not_told, unread
 
 OWN = "docs/checks.md#operating-system"
 HEALTH = "https://docs.nvidia.com/health-validation/reference/checks/"
@@ -29,7 +28,6 @@ TESTED = {
 """Systems for which NVIDIA ships data-centre drivers; newer ones may work as well."""
 
 SHM_MIB = 32 * 1024  # our own word for "tens of GiB"
-RESERVE_MIB = 10 * 1024  # sglang#40135
 FILES = 65_536
 FEW_FILES = 4096  # our own: weights, streams and logs of one worker reach it
 MEMLOCK_KIB = 1024 * 1024 * 64
@@ -98,55 +96,6 @@ def _shm(place: str, mib: int) -> Seen:
     if mib >= SHM_MIB:
         return passed(line)
     return failed(line) if mib <= 64 else warned(line, level=Level.NOTE)
-
-
-def _cache(world: World) -> Seen:
-    """Compare what the hierarchical cache will take with what the host has left."""
-    reading = world.facts[Memory]
-    if killed := _killed(world):
-        return warned(killed, remedy="lower hicache_ratio, or stop what else takes host memory")
-    if not where.said(world, "hierarchical_cache"):
-        return _little(world) or skipped("no hierarchical cache is planned")
-    if not isinstance(reading, Known):
-        return unread(reading)
-    need = _pool_mib(world)
-    left = reading.value.available_mib - RESERVE_MIB
-    if need is None:
-        return not_told("the size of the cache")
-    line = f"the cache takes {need // 1024} GiB, {left // 1024} GiB are left after a reserve"
-    if need > left:
-        return failed(line, remedy=f"set hicache_ratio or hicache_size_gb for {world.host.name}")
-    return warned(line, level=Level.NOTE) if need > left * 0.8 else passed(line)
-
-
-def _little(world: World) -> Seen | None:
-    """Judge a host whose memory would not hold an engine's own processes."""
-    reading = world.facts[Memory]
-    if not isinstance(reading, Known) or reading.value.available_mib >= RESERVE_MIB:
-        return None
-    line = f"{reading.value.available_mib / 1024:.1f} GiB of host memory are available"
-    return warned(line, remedy="find what holds it: ps --sort=-rss; grep Huge /proc/meminfo")
-
-
-def _killed(world: World) -> str:
-    """Return the kernel's last line about a process that it killed for want of memory."""
-    log = world.facts[KernelLog]
-    lines = log.value.complaints or () if isinstance(log, Known) else ()
-    killed = [line for line in lines if "out of memory: killed process" in line.lower()]
-    return killed[-1] if killed else ""
-
-
-def _pool_mib(world: World) -> int | None:
-    """Return the cache's host memory: size a GPU, or ratio times what the weights leave."""
-    gpus = gpus_of(world)
-    size, ratio = where.said(world, "hicache_size_gb"), where.said(world, "hicache_ratio")
-    if isinstance(size, int | float) and size > 0:
-        return int(size * 1000**3 / 1024**2) * max(len(gpus), 1)
-    total = sum(gpu.memory_mib or 0 for gpu in gpus)
-    weights = world.deployment.model.weights_gib if world.deployment else None
-    if not total or weights is None or not isinstance(ratio, int | float):
-        return None
-    return int(max(total * 0.85 - weights * 1024, 0) * ratio)
 
 
 def _processors(world: World) -> Seen:
@@ -259,12 +208,6 @@ ROWS: tuple[Row[World], ...] = (
         "NCCL and the engine's processes exchange data in /dev/shm; docker gives 64 MiB, and the "
         "error reads 'No space left on device'",
         OWN, "start the container with --ipc host, or --shm-size 64g", SOFT,
-    ),
-    Row(
-        "OS-04", "Host memory holds the hierarchical cache", _cache,
-        "a cache larger than what is left ends the worker or the host; huge pages do not count "
-        "as available",
-        "https://github.com/sgl-project/sglang/issues/34972", levels=SOFT,
     ),
     Row(
         "OS-05", "All processors run at full speed", _processors,

@@ -50,11 +50,25 @@ def read_inspect(asked: Asked, output: Output) -> Iterator[Piece]:
         yield absent(Inside, output.line)
     if output.code != 0 or not names:
         return
+    state = _state(form, output.stdout)
+    if state.get("OOMKilled", "").lower() == "true":
+        ended = Container(names[0], state=state.get("Status", "exited"), oom_killed=True)
+        yield known(Containers((ended,)), f"{names[0]}: OOMKilled")
     settings = _settings(form, output.stdout.strip()) if form else _whole(output.stdout)
     if settings:
         container = container_of(names[0], settings)
         yield known(Containers((container,)), output.line)
         yield Piece(Inside, Known(_only_told(container, settings), output.line))
+
+
+def _state(form: str, text: str) -> dict[str, str]:
+    """Return fields of a container's state, from the whole document or by the form's own order."""
+    if not form:
+        return {key: str(value) for key, value in _part(text, "State").items()}
+    field = r"\{\{\s*(?:json )?\.State\.(\w+)\s*\}\}"
+    names, values = re.findall(field, form), text.split()
+    rest = re.sub(field, "", form).strip()
+    return dict(zip(names, values, strict=True)) if not rest and len(names) == len(values) else {}
 
 
 def _only_told(container: Container, settings: dict[str, Any]) -> Inside:
@@ -79,13 +93,17 @@ def _only_told(container: Container, settings: dict[str, Any]) -> Inside:
 
 
 def _whole(text: str) -> dict[str, Any]:
+    return _part(text, "HostConfig")
+
+
+def _part(text: str, name: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         return {}
     first = document[0] if isinstance(document, list) and document else document
-    settings = first.get("HostConfig") if isinstance(first, dict) else None
-    return settings if isinstance(settings, dict) else {}
+    part = first.get(name) if isinstance(first, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def _settings(form: str, text: str) -> dict[str, Any]:

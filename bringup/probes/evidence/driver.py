@@ -174,10 +174,13 @@ def read_log(asked: Asked, output: Output) -> Iterator[Piece]:
     if output.is_refused or "read kernel buffer failed" in output.text:
         yield unknown(KernelLog, "the kernel log may not be read by this user", output.line)
         return
-    if output.is_missing or output.code not in (0, 1) or asked.is_counted:
+    if output.is_missing or output.code not in (0, 1):
+        return
+    if asked.is_counted:
+        yield from _counted_reports(asked, output)
         return
     log = kernel_log.read(output.stdout)
-    looks_for_xids = asked.matches("NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off")
+    looks_for_xids = asked.matches(_AN_XID)
     is_about = looks_for_xids or asked.matches("NVRM: nvidia")
     if log.xids or log.switch_errors or log.complaints or is_about:
         yield known(
@@ -188,6 +191,21 @@ def read_log(asked: Asked, output: Output) -> Iterator[Piece]:
             ),
             output.line,
         )
+
+
+_AN_XID = "NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off"
+
+
+def _counted_reports(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read a number of lines: none of them is an answer, some leave open which they are."""
+    number, pattern = output.stdout.strip(), asked.pattern.removeprefix("(?i)")
+    if not (number.isdecimal() and asked.matches(_AN_XID)):
+        return
+    if number == "0":
+        yield known(KernelLog(xids=()), f"no line of the log matches {pattern}")
+    else:
+        why = f"{number} lines of the log match {pattern}, and which was not told"
+        yield unknown(KernelLog, why)
 
 
 def read_proc_version(output: Output) -> Iterator[Piece]:
