@@ -8,8 +8,9 @@ from ..core.host import Mode
 from ..core.reading import Absent, Known
 from .cards import ModelCard
 from .engine_log import Phase
+from .registration import role_of
 from .stages import Run, Stage
-from .watch import UNANNOUNCED, State, Watched, role_of
+from .watch import UNANNOUNCED, State, Watched
 
 LOOP = 3
 """Restarts during one wait that make a loop (proposed)."""

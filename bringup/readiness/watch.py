@@ -14,6 +14,7 @@ from .cards import Announced, ModelCard
 from .engine_log import Phase, Progress, progress
 from .failures import Catalogue
 from .log_lines import lines_of
+from .registration import is_announced, is_registered
 from .stages import Chat, Look, Peers, Run, Stage, Worker, WorkerLook
 
 BEGUN = Progress()
@@ -231,51 +232,15 @@ def _loading(state: State, seen: Watched, whole: Look) -> tuple[Stage, str]:
     if not leader.registers:
         up = whole.workers.get(leader.key, WorkerLook()).up
         return (Stage.LISTED, "") if _good(up) else (Stage.ENGINE, why_not(up))
-    if _registered(state, leader):
+    if is_registered(leader, state.announced, state.cards):
         return Stage.LISTED, ""
     if seen.worker.follows or seen.progress.phase is not Phase.SERVING:
         return Stage.ENGINE, ""
-    return Stage.REGISTERED, "" if _announces(state, leader) else UNANNOUNCED
+    return Stage.REGISTERED, "" if is_announced(leader, state.announced) else UNANNOUNCED
 
 
 def _good(reading: Reading[bool]) -> bool:
     return isinstance(reading, Known) and reading.value
-
-
-def _registered(state: State, worker: Worker) -> bool:
-    """Whether a worker is announced: by its address where one is told, else by its role alone."""
-    if state.announced is None:
-        return False
-    mine = [card for card in state.cards if role_of(card) is worker.mode]
-    places = {i.instance: i.address for i in state.announced.instances if i.transport == "tcp"}
-    hosts = {_host(places[card.instance]) for card in mine if card.instance in places}
-    if hosts and worker.addresses:
-        return bool(hosts & set(worker.addresses))
-    return bool(mine)
-
-
-def _announces(state: State, worker: Worker) -> bool:
-    """Whether its host announces a worker of its kind, under whatever name; unknown counts so."""
-    if state.announced is None:
-        return True
-    places = {i.instance: i.address for i in state.announced.instances if i.transport == "tcp"}
-    alike = [card for card in state.announced.cards if role_of(card) is worker.mode]
-    own = set(worker.addresses)
-    return any(
-        not own or c.instance not in places or _host(places[c.instance]) in own for c in alike
-    )
-
-
-def _host(address: str) -> str:
-    return address.rpartition(":")[0].strip("[]")
-
-
-def role_of(card: ModelCard) -> Mode | None:
-    """Return what a card's worker does; Dynamo's other words give None."""
-    words = {"prefill": Mode.PREFILL, "decode": Mode.DECODE, "aggregated": Mode.AGGREGATED}
-    if card.worker_type:
-        return words.get(card.worker_type)
-    return Mode.PREFILL if card.component == "prefill" else Mode.AGGREGATED
 
 
 def _deployment(state: State, look: Look) -> State:

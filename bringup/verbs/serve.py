@@ -13,7 +13,10 @@ from ..report.screen import Screen
 from .common import knob_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..core.outcome import Ended
+    from ..core.reading import Reading
     from ..flow.restart import Turn
     from ..flow.serve import Wish
     from ..flow.targets import Target
@@ -175,12 +178,10 @@ def serve_logs(
     workspace: Workspace,
 ) -> Exit:
     """Show the last lines of the workers' logs; of one that was stopped, those that were kept."""
-    from ..core.reading import Known, value_of, why_not
     from ..flow.serve_open import serving_tools, target_in
     from ..flow.status import follow as follow_log
     from ..flow.status import logs
     from ..flow.targets import chosen
-    from ..report.serve import logs_view
 
     if lines < 1 or follow < 0:
         raise UsageError(
@@ -199,6 +200,14 @@ def serve_logs(
             follow_log(tools, wanted[0], screen.tell, follow)
             return Exit.DONE
         found = logs(tools, target, wanted, lines)
+    return _told_logs(screen, found)
+
+
+def _told_logs(screen: Screen, found: Mapping[str, Reading[tuple[str, ...]]]) -> Exit:
+    """Show the last lines of each worker; tell whether all could be read."""
+    from ..core.reading import Known, value_of, why_not
+    from ..report.serve import logs_view
+
     screen.show(logs_view(found))
     for key, reading in sorted(found.items()):
         document = {"schema": "bringup.log/1", "worker": key, "lines": value_of(reading) or ()}
