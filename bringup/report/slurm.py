@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -12,7 +13,7 @@ from ..probes.slurm_queue import QueuedJob
 
 
 def held_view(
-    host: str, *, done: tuple[str, ...], jobs: tuple[QueuedJob, ...], note: str, waited_s: float,
+    *, done: tuple[str, ...], jobs: tuple[QueuedJob, ...], note: str, waited_s: float,
     is_check: bool,
 ) -> RenderableType:  # fmt: skip
     """Return what was done with one host, and which jobs it still runs."""
@@ -22,17 +23,17 @@ def held_view(
     word = "would" if is_check else "done"
     style = "yellow" if is_check else "green"
     for title in done:
-        grid.add_row(Text(word, style), f"{host}  {title}")
+        grid.add_row(Text(word, style), title)
     if not done:
-        grid.add_row(Text("same", "dim"), f"{host}  {note or 'nothing to do'}")
+        grid.add_row(Text("same", "dim"), note or "nothing to do")
     elif note:
-        grid.add_row(Text("note", "dim"), f"{host}  {note}")
+        grid.add_row(Text("note", "dim"), note)
     for job in jobs:
-        grid.add_row(Text("runs", "yellow"), f"{host}  {job}")
+        grid.add_row(Text("runs", "yellow"), str(job))
     if waited_s >= 1:
         until = "" if jobs else ", until no job was left"
-        grid.add_row(Text("waited", "dim"), f"{host}  {waited_s:.0f} s{until}")
-    return grid
+        grid.add_row(Text("waited", "dim"), f"{waited_s:.0f} s{until}")
+    return Padding(grid, (0, 0, 0, 2))
 
 
 def held_document(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,8 +162,26 @@ def copied_document(line: Line) -> dict[str, Any]:
     }
 
 
-def check_view(place: str, folder: Folder, faults: tuple[Fault, ...], note: str) -> RenderableType:
-    """Return whether a folder is whole by its own account."""
+Check = tuple[str, Folder, tuple[Fault, ...], str]
+"""A place as HOST:PATH or PATH, its folder, what is wrong with it, and a note."""
+
+
+def checks_view(checks: Iterable[Check]) -> Iterator[RenderableType]:
+    """Yield whether folders are whole by their own account; hosts whose folders are alike, once."""
+    alike: dict[object, list[Check]] = {}
+    for check in checks:
+        place, folder, faults, note = check
+        size_ = (len(folder.weights), folder.weight_bytes)
+        key = (place.rpartition(":")[2], size_, tuple(map(str, faults)), note)
+        alike.setdefault(key, []).append(check)
+    for group in alike.values():
+        place, folder, faults, note = group[0]
+        _, colon, path = place.partition(":")
+        hosts = [one[0].partition(":")[0] for one in group]
+        yield _check(f"{fold(hosts)}:{path}" if colon else place, folder, faults, note)
+
+
+def _check(place: str, folder: Folder, faults: tuple[Fault, ...], note: str) -> RenderableType:
     word = Text("not whole", "bold red") if faults else Text("whole", "bold green")
     told = f"  {place}  {len(folder.weights)} weight files, {size(folder.weight_bytes)}"
     lines = [*map(str, faults), *([f"note: {note}"] if note else [])]

@@ -137,8 +137,7 @@ def bundle_push(
     screen.show(push_view(rows, after=f"then {restarting(release_of(dynamo))}" if changed else ""))
     for row in rows:
         screen.emit(push_document(row))
-        if row.error:
-            screen.fail(row.error)
+    screen.fail(*(row.error for row in rows if row.error))
     return gravest([_code(row) for row in rows])
 
 

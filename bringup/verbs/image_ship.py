@@ -121,9 +121,7 @@ def _way(name: str) -> Way | None:
 
 
 def _errors(screen: Screen, errors: list[ToolError | None]) -> Exit:
-    for error in errors:
-        if error is not None:
-            screen.fail(error)
+    screen.fail(*filter(None, errors))
     return gravest([error.code if error else Exit.DONE for error in errors])
 
 

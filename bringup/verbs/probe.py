@@ -49,8 +49,7 @@ def probe_capture(
         done = capture(tools, order, Path(into), about=about)
     for file in done.files:
         screen.show(f"wrote {file}; judge it anywhere with: bringup probe --from {file}")
-    for error in done.errors:
-        screen.fail(error)
+    screen.fail(*done.errors)
     screen.emit({"schema": "bringup.capture/1", "files": done.files})
     return gravest([error.code for error in done.errors])
 

@@ -246,8 +246,7 @@ def _told(screen: Screen, ended: tuple[Ended, ...]) -> Exit:
     screen.show(acts_view(ended))
     for one in ended:
         screen.emit({**ended_document(one), "schema": "bringup.serve/1"})
-        if one.error:
-            screen.fail(one.error)
+    screen.fail(*(one.error for one in ended if one.error))
     return gravest([one.code for one in ended])
 
 

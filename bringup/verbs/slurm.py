@@ -58,24 +58,28 @@ def slurm_give(
 
 
 def _told(screen: Screen, rows: tuple[Held, ...]) -> Exit:
+    from ..report.alike import by_host
     from ..report.slurm import held_document, held_view
 
-    for row in rows:
-        if row.error is not None:
-            screen.fail(row.error)
-            continue
-        screen.show(
+    held = [row for row in rows if row.error is None]
+    told = {
+        row.host: (
             held_view(
-                row.host, done=row.changes, jobs=row.jobs, note=row.note, waited_s=row.waited_s,
+                done=row.changes, jobs=row.jobs, note=row.note, waited_s=row.waited_s,
                 is_check=row.is_check,
-            )
-        )  # fmt: skip
+            ),
+        )
+        for row in held
+    }  # fmt: skip
+    screen.show(*by_host(told))
+    for row in held:
         screen.emit(
             held_document(
                 row.host, node=row.node, done=row.changes, jobs=row.jobs, note=row.note,
                 waited_s=row.waited_s, is_check=row.is_check,
             )
         )  # fmt: skip
+    screen.fail(*(row.error for row in rows if row.error))
     return gravest([row.code for row in rows])
 
 

@@ -35,8 +35,7 @@ def undo(
     screen.show(undo_view(undone))
     for one in undone:
         screen.emit(undone_document(one))
-        if one.ended.error:
-            screen.fail(one.ended.error)
+    screen.fail(*(one.ended.error for one in undone if one.ended.error))
     return gravest([one.ended.code for one in undone])
 
 

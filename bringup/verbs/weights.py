@@ -63,19 +63,18 @@ def weights_check(
     from ..flow.bundle_open import opened, spot
     from ..flow.weights_check import check
     from ..flow.weights_open import targets_of
-    from ..report.weights import check_document, check_view
+    from ..report.weights import check_document, checks_view
 
     needed = not folder or any(spot(word).hosts for word in folder)
     with opened(workspace, screen.tell, needed=needed) as (known, tools):
         rows = check(
             tools, targets_of(folder, deployment, host, known, tools), hashes=hashes, sums=sums
         )
-    for row in rows:
-        if row.error is not None:
-            screen.fail(row.error)
-            continue
-        screen.show(check_view(row.place.name, row.folder, row.faults, row.note))
+    seen = [row for row in rows if row.error is None]
+    screen.show(*checks_view((row.place.name, row.folder, row.faults, row.note) for row in seen))
+    for row in seen:
         screen.emit(check_document(row.place.host.name, row.folder, row.faults, row.note))
+    screen.fail(*(row.error for row in rows if row.error))
     return gravest([row.code for row in rows])
 
 

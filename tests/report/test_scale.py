@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 from rich.console import Console, RenderableType
 
+from bringup import verbs
 from bringup.core.errors import Exit, Unreachable, alike
 from bringup.core.fixes import Fix, Risk
 from bringup.core.knobs import Decision
@@ -26,7 +29,10 @@ from bringup.report.screen import JsonScreen
 from bringup.report.stats import stats_view
 from bringup.report.summary import summary_document
 from bringup.report.summary import summary_view as count_view
+from bringup.report.weights import checks_view
 from bringup.steps.file import text_file
+from bringup.weights.compare import Fault
+from bringup.weights.folder import Folder
 
 SCREEN_LINES = 40
 HOSTS = [f"b300-{n:03}" for n in range(1, 101)]
@@ -165,3 +171,23 @@ def test_fixes_tell_what_is_mended_and_what_still_stands() -> None:
     shown = lines_of(fixes_view([mended("b300-001")], check=False))
     assert "  mended       CTR-01" in shown
     assert "  still there  OS-02  OS-02 is bad  (from the next login on)" in shown
+
+
+def test_folders_of_a_hundred_hosts_that_are_alike_take_a_line() -> None:
+    whole = Folder("/raid/m", index="m.index.json")
+    cut = (Fault("m-1.safetensors", "is 7 bytes short"),)
+    checks = [(f"{host}:/raid/m", whole, (), "") for host in HOSTS if host != "b300-050"]
+    views = [*checks_view([*checks, ("b300-050:/raid/m", whole, cut, "")])]
+    shown = [line for view in views for line in lines_of(view)]
+    assert len(shown) == 3
+    assert shown[0].startswith("whole  b300-[001-049,051-100]:/raid/m")
+    assert shown[1].startswith("not whole  b300-050:/raid/m")
+
+
+def test_no_verb_tells_errors_one_by_one() -> None:
+    """Errors that differ only in their host are told once, where they are told together."""
+    for path in Path(verbs.__file__).parent.glob("*.py"):
+        for loop in (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.For)):
+            calls = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call))
+            told = [f.attr for f in calls if isinstance(f, ast.Attribute)]
+            assert "fail" not in told, f"{path.name}:{loop.lineno}"
