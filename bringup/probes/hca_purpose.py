@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .hca import GpuSlot, Hca, InfiniBand, Purpose, Sighting
+from .hca_contrast import Verdict, without_slow, without_strangers
 from .hca_rails import CLOSENESS, NEAR, assigned
 from .text import natural
 
@@ -26,8 +27,6 @@ SOFTWARE = re.compile(r"(?:rxe|siw)_?\w*\d")
 
 Levels = Mapping[str, tuple[str, ...]]
 """Levels of each device by name, in the order of the GPUs."""
-
-Verdict = tuple[Purpose, str]
 
 
 def classified(
@@ -160,12 +159,14 @@ def _bridges(path: str) -> tuple[str, ...]:
 def _purposes(seen: Sequence[Sighting], levels: Levels) -> dict[str, Verdict]:
     """Return a purpose for every device: sure signs first, then what is left by comparison."""
     slots = _slots(seen)
-    sure = {d.name: verdict for d in seen if (verdict := _by_sign(d, slots[d.name]))}
+    chips = {d.name: _chip(d, seen) or slots[d.name] for d in seen}
+    sure = {d.name: verdict for d in seen if (verdict := _by_sign(d, chips[d.name]))}
     left = [device for device in seen if device.name not in sure]
     near = [device for device in left if _nearest(levels.get(device.name, ())) in NEAR]
     compare = _beside_gpus(near, levels) if near else _by_part(left, slots)
     verdicts = {**sure, **{device.name: compare(device) for device in left}}
-    return _without_slow(seen, _without_strangers(seen, verdicts))
+    beside = {device.name for device in near}
+    return without_slow(seen, without_strangers(seen, verdicts, beside))
 
 
 def _slots(seen: Sequence[Sighting]) -> dict[str, tuple[Sighting, ...]]:
@@ -177,6 +178,22 @@ def _slots(seen: Sequence[Sighting]) -> dict[str, tuple[Sighting, ...]]:
     return {d.name: tuple(o for o in seen if slot(o) == slot(d)) for d in seen}
 
 
+BRIDGE_GB_S = 100
+"""The rate at which a chip that reaches the NVSwitches links to them."""
+
+
+def _chip(device: Sighting, seen: Sequence[Sighting]) -> tuple[Sighting, ...]:
+    """Return the devices of one slow chip by its image GUID, where no PCI address was told.
+
+    () where that is all devices, or some are faster: then the GUID says nothing of a bridge.
+    """
+    if device.bus_id or not device.image_guid.strip("0x:"):
+        return ()
+    same = tuple(other for other in seen if other.image_guid == device.image_guid)
+    is_slow = all((other.rate_gb_s or 0) <= BRIDGE_GB_S for other in same)
+    return same if is_slow and len(same) < len(seen) else ()
+
+
 def _by_sign(device: Sighting, functions: tuple[Sighting, ...]) -> Verdict | None:
     if device.switch_management:
         return Purpose.BRIDGE, "VPD says SW_MNG"
@@ -185,7 +202,8 @@ def _by_sign(device: Sighting, functions: tuple[Sighting, ...]) -> Verdict | Non
     if SOFTWARE.match(device.name):
         return Purpose.STORAGE, "RDMA in software: the processor copies"
     if _looks_like_bridge(device, functions):
-        return Purpose.BRIDGE, f"{len(functions)} InfiniBand functions in one PCI slot, no VPD read"
+        where = "in one PCI slot" if device.bus_id else "of one chip"
+        return Purpose.BRIDGE, f"{len(functions)} InfiniBand functions {where}, no VPD read"
     if _is_slow_ethernet(device):
         return Purpose.STORAGE, f"Ethernet at {device.rate_gb_s:g} Gb/s"
     return None
@@ -234,52 +252,6 @@ def _by_part(
 
 def _is_bluefield(device: Sighting) -> bool:
     return device.part in BLUEFIELD or "bluefield" in device.model.lower()
-
-
-def _without_strangers(
-    seen: Sequence[Sighting], verdicts: dict[str, Verdict]
-) -> dict[str, Verdict]:
-    """Beside compute devices on InfiniBand, an idle Ethernet port or another maker's is none."""
-    compute = [d for d in seen if verdicts[d.name][0] is Purpose.COMPUTE]
-    rails = [d for d in compute if d.link_layer == "InfiniBand" or d.lid]
-    if not rails:
-        return verdicts
-    like = f"unlike {rails[0].name}"
-    own = _maker(rails[0])
-    strangers = {d.name: "another maker's card" for d in compute if _maker(d) not in ("", own)}
-    idle = {
-        d.name: "Ethernet, not in use"
-        for d in compute
-        if d.link_layer == "Ethernet" and d.state not in ("", "ACTIVE")
-    }
-    return verdicts | {
-        name: (Purpose.STORAGE, f"{why}, {like}") for name, why in {**strangers, **idle}.items()
-    }
-
-
-MAKERS = ("mlx5", "mlx4", "bnxt_re", "irdma", "ionic", "erdma", "hns")
-"""Drivers by what they call their devices; names by bus address (ibp24s0) tell no maker."""
-
-
-def _maker(device: Sighting) -> str:
-    return next((maker for maker in MAKERS if device.name.startswith(maker)), "")
-
-
-def _without_slow(seen: Sequence[Sighting], verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
-    """An active device at less than half of the fastest compute device's rate is not one."""
-    rates = {
-        d.name: d.rate_gb_s
-        for d in seen
-        if verdicts[d.name][0] is Purpose.COMPUTE and d.state == "ACTIVE" and d.rate_gb_s
-    }
-    fastest = max(rates, key=lambda name: rates[name], default="")
-    slow = {name: rate for name, rate in rates.items() if rate < rates[fastest] / 2}
-    layers = {d.name: d.link_layer for d in seen}
-    return verdicts | {
-        name: (Purpose.STORAGE, f"{rate:g} Gb/s, {fastest} has {rates[fastest]:g}")
-        for name, rate in slow.items()
-        if layers[name] != layers[fastest]
-    }
 
 
 def _nearest(levels: Iterable[str]) -> str:

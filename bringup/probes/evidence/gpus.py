@@ -61,7 +61,8 @@ def _topology(asked: Asked, output: Output) -> Iterator[Piece]:
             topo.shown(matrix),
         )  # fmt: skip
         yield Piece(smi.Listing, Known(_counted(len(matrix.gpus), topo.shown(matrix))))
-    if levels := infiniband.topology(output.text):
+    spaced = dict(zip(matrix.nics, matrix.near, strict=True))  # a copy that lost its tabs
+    if levels := infiniband.topology(output.text) or spaced:
         yield known(Levels(levels), "nvidia-smi topo -m")
 
 
