@@ -15,14 +15,15 @@ _VALUE = _FOUR.format("value")
 _SURE = (
     re.compile(rf"\b[A-Z][A-Z0-9_]*VERSION=\"?{_VALUE}"),
     re.compile(rf"(?m)^\|?package[ \t]+[\w.-]+[ \t]+{_VALUE}"),
+    re.compile(rf"\b[A-Z][A-Z0-9_]*PACKAGE=\"?[\w.+-]+={_VALUE}"),
     re.compile(rf":(?:amd64|arm64|all) \({_VALUE}"),
     re.compile(rf":(?:amd64|arm64|all) \([^(),\s]+, {_VALUE}"),
 )
-"""An image's variable, a line of our probes, a line of apt's history: no address stands there."""
+"""An image's variables, a line of our probes, apt's history: no address stands there."""
 
 _LIKELY = (
     re.compile(rf"(?i)(?<![^\W_])version\"?(?: is)?[ \t]*[:=>]?[ \t]*[\"']?v?{_VALUE}"),
-    re.compile(rf"\b(?:nvidia|cuda|lib|torch|tensorrt|nccl)[\w.-]*==?{_VALUE}"),
+    re.compile(rf"(?<![\w.-])(?:nvidia|cuda|lib|torch|tensorrt|nccl)[a-z0-9-]*=={_VALUE}"),
     re.compile(rf"(?<![\w.]){_VALUE}(?=-\d+(?:[+~]|\.(?:el|fc)\d|ubuntu|\.cuda))"),
 )
 """Here a private address would be masked all the same."""

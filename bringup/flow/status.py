@@ -46,8 +46,14 @@ def status(tools: Tools, target: Target) -> tuple[Standing, ...]:
 
 
 def _builds(tools: Tools, target: Target) -> tuple[str, ...]:
-    """Return the contexts that builds of the deployment's image had, the newest first."""
-    records = ImageStore(tools.store.folder).records(target.deployment.image.name)
+    """Return the contexts that builds of the deployment's image had, the newest first.
+
+    Records that cannot be read tell no order, and do not keep anybody from looking at workers.
+    """
+    try:
+        records = ImageStore(tools.store.folder).records(target.deployment.image.name)
+    except ToolError:
+        return ()
     return tuple(dict.fromkeys(record.context for record in records))
 
 

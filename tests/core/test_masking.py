@@ -65,7 +65,8 @@ VERSIONS = (
     "NV_CUDNN_VERSION=9.10.2.21-1", '"TRT_VERSION=10.7.0.23"', "|package\tnvidia-curand 10.3.9.90",
     "|package nvidia-cublas-cu12 12.8.4.1", "CUDA Version: 12.4.0.1", '"version": "v12.4.0.1"',
     "<driver_version>12.4.0.1</driver_version>", "version Fabric Manager version is : 12.4.0.1",
-    "nvidia-cudnn-cu12==9.10.2.21", "libcudnn9:amd64 (9.10.2.21-1, 9.11.0.98-1)",
+    "nvidia-cudnn-cu12==9.10.2.21", "NV_LIBCUBLAS_PACKAGE=libcublas-12-8=12.8.4.1-1",
+    "libcudnn9:amd64 (9.10.2.21-1, 9.11.0.98-1)",
     "libcudnn9-cuda-12\t9.10.2.21-1+cuda12.9", "doca-ofed 24.1.1.4-1.el9",
 )  # fmt: skip
 
@@ -79,7 +80,8 @@ def test_a_version_of_four_numbers_stays(text: str) -> None:
     "text",
     [
         "12.4.0.1", "host=12.4.0.1", "NODE_IP=12.4.0.1", "conversion 12.4.0.1", "ip.addr==12.4.0.1",
-        "version 12.4.0.1:443", "version 12.4.0.1/24", "version 10.1.2.3", "lib-host=10.1.2.3",
+        "version 12.4.0.1:443", "version 12.4.0.1/24", "version 10.1.2.3", "lib-host=12.4.0.1",
+        "torch.distributed.addr==12.4.0.1", "nccl_addr=12.4.0.1-12.4.0.9",
         "rival 12.4.0.1-1", "peers 12.4.0.1-12.4.0.9", "(12.4.0.1, 12.4.0.2)",
         "seen by version of 12.4.0.1", "SUBVERSION 10.2.3.4", "|packages\tx 12.4.0.1",
     ],
