@@ -60,7 +60,8 @@ def _first(document: dict[str, Any], *keys: str) -> str:  # Any: as above
 def is_mere(line: str) -> bool:
     """Return whether a program goes on from what a line tells.
 
-    It is told at level INFO or below (by NCCL, vLLM, Python or Rust), or tried again.
+    It is told at level INFO or below (by NCCL, vLLM, Python or Rust), is a warning of Python's, or
+    is tried again.
     """
     return _MERE.search(_PREFIX.sub("", line)) is not None
 
@@ -94,9 +95,9 @@ _PREFIX = re.compile(
 """What kubectl, compose and journald put before a line, and the time that docker puts there."""
 
 _MERE = re.compile(
-    r"\bNCCL (INFO|TRACE)\b| - (INFO|DEBUG) - |\b(INFO|DEBUG) \d\d-\d\d \d\d:"
+    r"\bNCCL (INFO|TRACE)\b| - (INFO|DEBUG|WARNING) - |\b(INFO|DEBUG|WARNING) \d\d-\d\d \d\d:"
     r"|^(\S+(Z|[+-]\d\d:\d\d)\s+)?(INFO|DEBUG|TRACE)[: ]"
-    r"|\bretrying\b|\bretry_in=|\b[Ff]alling back to\b"
+    r"|\] WARNING \w+\.py:\d+|\bretrying\b|\bretry_in=|\b[Ff]alling back to\b"
 )
 
 _ECHO = re.compile(
