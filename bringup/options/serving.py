@@ -1,4 +1,4 @@
-"""Which part of a deployment a verb is about, and what the operator takes upon himself."""
+"""Which part of a deployment a verb is about, and what the operator takes on."""
 
 from __future__ import annotations
 
