@@ -25,7 +25,8 @@ _RESHAPERS = (
     "paste",
     "python3",
 )
-_SHELLS = ("sh", "bash", "dash")
+_SHELLS = ("sh", "bash", "dash", "zsh")
+_RUNS = re.compile(r"-[a-z]*c")  # bash -c, bash -lc
 
 
 def asked(line: str) -> tuple[Asked, ...]:
@@ -108,7 +109,7 @@ def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
     if source and program in (*_RESHAPERS, *_READERS):
         yield Asked("cat", (source,), place, is_reshaped=True)
         return
-    if program in _SHELLS and "-c" in rest and rest[-1] != "-c":
+    if program in _SHELLS and any(map(_RUNS.fullmatch, rest[:-1])):
         yield from _simple(_tokens(rest[-1]), place)
     elif program in ("docker", "podman", "nerdctl") and rest[:1] in (("exec",), ("run",)):
         yield from _in_container(program, rest, place)

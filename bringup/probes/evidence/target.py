@@ -109,11 +109,21 @@ def _in_container(words: Mapping[str, str], facts: Facts) -> bool:
 def _roles(words: Mapping[str, str], host: str) -> tuple[Role, ...]:
     text = words.get("parallel", "")
     knobs = _sizes(text)
-    nodes = int(found[1]) if (found := re.search(r"(?i)\bx\s*(\d+)\s*(?:nodes|hosts)", text)) else 1
+    nodes = _nodes(text)
     if re.search(r"(?i)prefill|decode|disaggregat|\bPD\b|1P1D", text):
         return _pair(text, host, knobs)
     worker = (host, *(f"{OTHER}-{n}" for n in range(2, nodes + 1)))
     return (Role("worker", Mode.AGGREGATED, (worker,), knobs=knobs),)
+
+
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "eight": 8}
+
+
+def _nodes(text: str) -> int:
+    """Read how many hosts one worker takes: ``x 2 nodes``, ``over two hosts``."""
+    found = re.search(r"(?i)\b(\d+|two|three|four|eight)\s+(?:nodes|hosts)", text)
+    word = found[1].lower() if found else "1"
+    return _NUMBERS.get(word) or int(word)
 
 
 def _pair(text: str, host: str, knobs: Mapping[str, Scalar]) -> tuple[Role, ...]:
@@ -134,4 +144,8 @@ def _sizes(text: str) -> dict[str, Scalar]:
     inside = re.search(r"(?i)\b(?:dp|data.parallel)[-_ ]?attention\b", first)
     attention: dict[str, Scalar] = {"data_parallel_attention": True} if inside else {}
     found = re.findall(r"\b(TP|PP|DP|EP)\s*=?\s*(\d+)", first)
+    spelt = re.findall(
+        r"(?i)\b(t|p|d|e)(?:ensor|ipeline|ata|xpert)[-_ ]parallel(?:[-_ ]size)?[= ]+(\d+)", first
+    )
+    found += [(f"{letter.upper()}P", size) for letter, size in spelt]
     return {**attention, **{_SIZES[name]: int(size) for name, size in found}}
