@@ -212,6 +212,40 @@ def test_only_a_tag_that_surely_moved_is_drift(
     assert drift(worker, found.value) == told
 
 
+# containerd's store, as Docker 29 has it by default: IDs are digests of manifests. The container's
+# image is there under the ID that the container tells, under another one, or not at all.
+STORE = """#!/bin/sh
+case "$*" in
+ps*) echo c1 ;;
+inspect*) printf '%s\\n' '{state}' "0 sha256:c" "sha256:manifest k3:1" "" ;;
+"image inspect --format {{{{.Id}}}} sha256:manifest k3:1") {ids} ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ("echo sha256:index; echo sha256:index", False),
+        ("echo sha256:manifest; echo sha256:newer", True),
+        ("echo sha256:newer; echo 'no such image' >&2; exit 1", False),
+    ],
+    ids=["one image by two IDs", "another image", "an image that is gone"],
+)
+def test_ids_are_compared_as_the_hosts_own_engine_resolves_them(
+    tmp_path: Path, ids: str, told: bool
+) -> None:
+    program = tmp_path / "docker"
+    program.write_text(STORE.format(state=state(), ids=ids))
+    program.chmod(0o755)
+    worker = replace(BOX, image="k3:1", engine=str(program))
+    script = compose([asks(worker)[0]], nonce="n")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+    found = parse_run(worker, split(done.stdout.decode(), nonce="n")["run:k3-decode"])
+    assert isinstance(found, Known)
+    assert bool(drift(worker, found.value)) is told
+
+
 def test_workers_of_an_older_build_are_behind_and_those_of_the_newest_are_not() -> None:
     old, new = (replace(BOX, host=host, image="k3:1") for host in ("h1", "h2"))
     runs = [

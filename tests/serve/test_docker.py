@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from bringup.edge.image_store import ImageStore
+from bringup.image.record import Record
 from tests.dynamo.processes import until
 from tests.fleet.yard import FleetHost, Yard
 
@@ -143,19 +146,41 @@ def test_a_pinned_worker_stays_as_written_when_the_tag_moves(pair: Docked) -> No
         assert pair.states()[names(pair)[1]] == "runs"
 
 
+def drifts(made: Docked) -> list[list[str]]:
+    """How each worker differs from what it should be, as `serve.status` says."""
+    done = made.run("serve.status", "--json")
+    assert done.returncode == 5, said(done)
+    return [row["drift"] for row in json.loads(done.stdout.splitlines()[-1])["workers"]]
+
+
 def test_workers_of_different_builds_are_told_apart_between_hosts(pair: Docked) -> None:
     pair.is_pinned = False
     pair.write()
+    prefill, decode = names(pair)
     with moved(pair, *pair.hosts[:2]):
         start(pair, "--accept", "pair-image")
-        done = pair.run("serve.status", "--json")
-        rows = json.loads(done.stdout.splitlines()[-1])["workers"]
-        assert done.returncode == 5
-        prefill, decode = names(pair)
-        assert [row["drift"] for row in rows] == [
-            [f"runs build 0, {decode} another one, 1"],
-            [f"runs build 1, {prefill} another one, 0"],
-        ]
+        unknown = [
+            [f"runs build 0, {decode} another one, 1"], [f"runs build 1, {prefill} another one, 0"],
+        ]  # fmt: skip
+        assert drifts(pair) == unknown
+        folder = pair.folder / "state/images/standin"
+        folder.mkdir(parents=True)
+        try:
+            (folder / "20260101T000000Z.json").write_text("cut off")
+            assert drifts(pair) == unknown
+            (folder / "20260101T000000Z.json").unlink()
+            ImageStore(pair.folder / "state").save(built("sha256:1"))
+            assert drifts(pair) == [[f"runs build 0, {decode} a newer one, 1"], []]
+        finally:
+            shutil.rmtree(folder)
+
+
+def built(context: str) -> Record:
+    """Return the record of a build from some inputs."""
+    return Record(
+        "standin", TAG, "", "", context, {}, "", "", (), "", {}, (), "", "", "", (),
+        at="2026-01-01T00:00:00Z",
+    )  # fmt: skip
 
 
 def test_one_role_restarts_alone(pair: Docked) -> None:
