@@ -234,6 +234,7 @@ class Inventory:
     deployments: Mapping[str, Deployment]
     images: Mapping[str, Image] = field(default_factory=dict)
     registry: str = ""
+    registry_login: str = ""  # environment variable that holds user:password
 
     def deployment(self, name: str) -> Deployment:
         """Return a deployment by its name; raises UsageError for one that nobody wrote."""

@@ -35,6 +35,13 @@ def _matching(form: str, want: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _variable(value: str) -> str:
+    """A secret that stands here by mistake is not repeated."""
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", value):
+        raise ValueError("should be the name of an environment variable, as REGISTRY_LOGIN")
+    return value
+
+
 def _line(value: str) -> str:
     if not value or value != value.strip() or not value.isprintable():
         raise ValueError(f"should be one line of text without spaces around it, not {shown(value)}")
@@ -150,6 +157,7 @@ OwnFile = Annotated[Line, AfterValidator(_own_file)]
 Registry = Annotated[
     str, _matching(r"[A-Za-z0-9][A-Za-z0-9._-]*(:\d+)?(/[\w./-]+)?", "HOST:PORT without a scheme")
 ]
+Variable = Annotated[str, AfterValidator(_variable)]
 Sum = Annotated[str, _matching(r"[0-9a-f]{64}", "64 hexadecimal digits, as sha256sum prints them")]
 Fingerprint = Annotated[
     str, _matching(r"[0-9A-F]{40}([0-9A-F]{24})?", "a whole fingerprint: 40 digits in capitals")

@@ -184,6 +184,7 @@ def _inventory(folder: Path, sheet: _Sheet, known: deployments.Referable) -> Inv
         },
         known.images or {},
         file.registry or "",
+        file.registry_login or "",
     )
 
 

@@ -160,6 +160,7 @@ class HostsFile(Strict):
     """`hosts.yml`."""
 
     registry: forms.Registry | None = None
+    registry_login: forms.Variable | None = None
     repositories: dict[str, RepositoryEntry] = Field(default_factory=dict)
     defaults: Settings = Settings()
     groups: dict[str, GroupEntry] = Field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from ..image.context import LABEL
 from ..image.route import Cargo, HostImages, Route
 from ..image.wanted import Offer
 from .carry import Carrier
+from .image_open import registry_login
 from .load import loaded, uses_registry
 from .ship import look_at, routed
 from .ship_types import Shipping
@@ -34,6 +36,7 @@ class ImageFreight:
     images: Path | None
     stack: ExitStack
     is_building: bool = False  # what is missing will be built before this run in earnest
+    login_from: str = ""  # environment variable with the login of the own registry
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _offers: dict[str, Offer] = field(default_factory=dict)
     _folders: dict[str, ImageFolder] = field(default_factory=dict)
@@ -124,7 +127,8 @@ class ImageFreight:
             raise arrived.error
 
     def _ready(self, action: Carry) -> Carrier:
-        shipping = self._based(action.name)
+        login = registry_login(self.login_from, os.environ)
+        shipping = replace(self._based(action.name), login=login)
         scratch = Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
         ready = self.stack.enter_context(loaded(shipping, action.reference, action.identity))
         return Carrier(shipping, ready.cargo, ready.local, ready.stored, scratch, has_locks=True)
@@ -138,6 +142,7 @@ def freight_for(
     images: Path | None,
     *,
     registry: str = "",
+    login_from: str = "",
     building: bool = False,
 ) -> Iterator[ImageFreight]:
     """Give the images in a folder for the time of a run; `source` is the engine that has them."""
@@ -152,4 +157,4 @@ def freight_for(
             own_registry=registry,
             listen=tools.listen,
         )
-        yield ImageFreight(shipping, images, stack, building)
+        yield ImageFreight(shipping, images, stack, building, login_from)

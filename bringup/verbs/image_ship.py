@@ -30,7 +30,7 @@ class Carriage:
         bool, Help("let the first host hand a big image on to the others, over their network")
     ] = False
     login_from: Annotated[
-        str, Help("environment variable with user:password of the inventory's registry")
+        str, Help("variable with user:password of the inventory's registry, if not the inventory's")
     ] = ""
 
 
@@ -54,8 +54,10 @@ def image_ship(
     from ..report.image import shipped_view
 
     folder = folder_of(place.images, name)
-    reference, login = folder.recipe.reference, registry_login(how.login_from, os.environ)
+    reference = folder.recipe.reference
     with opened(place, workspace, screen.tell, hosts=hosts) as yard:
+        named = "" if check or yard.inventory is None else yard.inventory.registry_login
+        login = registry_login(how.login_from or named, os.environ)
         shipping = _shipping(yard, how, folder.recipe.base.pinned, login, screen.tell)
         if check:
             return _routes(screen, shipping, name, reference)

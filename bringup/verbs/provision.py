@@ -175,7 +175,8 @@ def _run(
             tools_for(order.inventory, workspace, screen.tell) as tools,
             freight_for(
                 tools, needed(order), engine_here(engine), images_beside(workspace.inventory),
-                registry=order.inventory.registry, building=building,
+                registry=order.inventory.registry, login_from=order.inventory.registry_login,
+                building=building,
             ) as freight,
         ):  # fmt: skip
             return run(replace(tools, freight=freight), order, ended_on=tell)
