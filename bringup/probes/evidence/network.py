@@ -99,6 +99,7 @@ def _unanswered(output: Output, endpoint: str, target: str, path: str) -> Iterat
         yield known(Etcd((EtcdMember(endpoint, health),)), output.line or f"{target}: {met}")
 
 
+KEYS = ("v1/", "v1/instances", "v1/instances/")
 REQUESTS = ("/v1/chat/completions", "/v1/completions")
 
 
@@ -144,6 +145,15 @@ def read_etcdctl(asked: Asked, output: Output) -> Iterator[Piece]:
             EtcdMember(end, Known(word == "healthy", f"{end} is {word}")) for end, word in rows
         )
         yield known(Etcd(members), output.line)
+    if asked.has("get") and any(word in KEYS for word in asked.operands) and output.code == 0:
+        yield _registered(output)
+
+
+def _registered(output: Output) -> Piece:
+    """Workers by the keys that they hold in etcd."""
+    keys = re.findall(r"(?m)^/?v1/instances/[^/\s]+/([^/\s]+)/([^/\s]+)/", output.stdout)
+    names = tuple(dict.fromkeys("/".join(key) for key in keys))
+    return known(Serving(instances=Known(names, output.line)), output.line or "no key")
 
 
 def read_nats(asked: Asked, output: Output) -> Iterator[Piece]:
