@@ -89,7 +89,7 @@ def test_one_host_finds_the_other_under_its_address(pair: fleet.LabStatus) -> No
 def test_members_of_etcd_share_their_keys(pair: fleet.LabStatus) -> None:
     ports = [network(pair)[f"192.0.2.{number}"]["2379"] for number in (51, 52)]
     one, other = (Etcd((f"http://127.0.0.1:{port}",), seconds=120) for port in ports)
-    lease = one.grant(30).id
+    lease = one.grant(600).id
     one.put("v1/instances/a", b"x", lease=lease)
     assert [entry.key for entry in other.range("v1/")] == ["v1/instances/a"]
     other.revoke(lease)
