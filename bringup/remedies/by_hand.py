@@ -21,17 +21,19 @@ from ..probes.rdma import AccessControl
 from ..probes.slurm import Slurm
 from ..probes.system import Kernels
 from ..rules.checks_gpu_memory import is_same_bus
+from ..rules.checks_gpu_use import LEAK_MIB
 from ..rules.judging import gpus_of, told
 from ..rules.xids import Action, action_of
 from .gpu import package_of_manager
 
 
 class End(IntEnum):
-    """How what was typed comes to count; one reboot stands for all resets."""
+    """How what was typed comes to count; the gravest stands for all."""
 
     NOW = 0
     RESET = 1
     REBOOT = 2
+    POWER_CYCLE = 3  # boards lose their power, which a reboot does not do
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,10 @@ def _width(world: World, _: Finding) -> Hand | None:
 def _owners(world: World, _: Finding) -> Hand | None:
     found = (process.pid for gpu in gpus_of(world) for process in gpu.processes or ())
     pids = tuple(dict.fromkeys(found))
+    if not pids and any(gpu.processes is None for gpu in gpus_of(world)):
+        return Hand(("fuser -v /dev/nvidia*", *_queue(world)))
     if not pids:  # memory without a process was leaked
-        leaked = _which(world, lambda gpu: (gpu.memory_used_mib or 0) > 0)
+        leaked = _which(world, lambda gpu: (gpu.memory_used_mib or 0) > LEAK_MIB)
         return Hand((), End.RESET, leaked) if leaked else None
     asked = f"ps -o pid,user,lstart,args -p {_listed(pids)}"
     return Hand((asked, *_queue(world)))
@@ -146,7 +150,7 @@ def _xids(world: World, _: Finding) -> Hand | None:
     if Action.REPLACE in by_action:
         return None
     if Action.REBOOT in by_action:
-        return Hand(("dmesg | grep -i xid", "poweroff  # and on again by its BMC"), End.REBOOT)
+        return Hand(("dmesg | grep -i xid",), End.POWER_CYCLE)
     reset = [x for x in xids if action_of(x.code, x.line) is Action.RESET]
     hit = _which(world, lambda gpu: any(is_same_bus(x.bus_id, gpu.bus_id) for x in reset))
     return Hand(("dmesg | grep -i xid",), End.RESET, hit) if reset else None

@@ -59,14 +59,14 @@ def _left(world: World, fix: Fix, row: Remedy | None) -> _Left:
     told = replace(fix, commands=hand.commands or fix.commands)
     if hand.end is End.NOW:
         return _Left(told, hand, needs_idle=False)
-    risk = Risk.REBOOT if hand.end is End.REBOOT else Risk.DRAIN
+    risk = Risk.DRAIN if hand.end is End.RESET else Risk.REBOOT
     told = replace(fix, commands=hand.commands, risk=risk, withheld=_why(hand))
     return _Left(told, hand, needs_idle=True)
 
 
 def _why(hand: Hand) -> str:
-    if hand.end is End.REBOOT:
-        return "needs reboot"
+    if hand.end is not End.RESET:
+        return "needs a power cycle" if hand.end is End.POWER_CYCLE else "needs reboot"
     which = ", ".join(map(str, hand.gpus))
     return f"needs an idle host and a reset{f' of GPU {which}' if which else ''}"
 
@@ -111,7 +111,10 @@ def _stop(world: World) -> tuple[str, ...]:
 
 
 def _end(world: World, idle: list[_Left]) -> tuple[str, ...]:
-    if any(one.hand.end is End.REBOOT for one in idle):
+    gravest = max(one.hand.end for one in idle)
+    if gravest is End.POWER_CYCLE:
+        return ("sync; ipmitool chassis power cycle  # a reboot leaves the boards their power",)
+    if gravest is End.REBOOT:
         return ("systemctl reboot",)
     resets = [one.hand for one in idle if one.hand.end is End.RESET]
     return _reset(world, sorted({gpu for hand in resets for gpu in hand.gpus})) if resets else ()

@@ -135,6 +135,18 @@ def test_a_fatal_error_of_a_gpu_ends_in_a_reset_of_that_gpu() -> None:
     assert left(of)["GPU-19"].withheld == "needs an idle host and a reset of GPU 3"
 
 
+def test_a_gpu_that_fell_off_the_bus_is_power_cycled_once_for_all() -> None:
+    log = KernelLog(xids=(Xid(79, "0000:03:00", "NVRM: Xid (PCI:0000:03:00): 79", at_s=None),))
+    lines = typed(world(UBUNTU, gpus(g1={"remap_pending": True}), log, kind=B300))
+    assert sum("ipmitool chassis power cycle" in line for line in lines) == 1
+    assert not any("reboot" in line.partition("#")[0] or "--gpu-reset" in line for line in lines)
+
+
+def test_memory_whose_holder_nobody_tells_is_looked_at_and_not_reset() -> None:
+    of = world(UBUNTU, gpus(g0={"memory_used_mib": 9000, "processes": None}), NODE, kind=CARDS)
+    assert left(of)["GPU-20"].commands == ("fuser -v /dev/nvidia*", "squeue -w n4")
+
+
 def test_a_fix_that_waits_for_idle_gpus_comes_after_the_host_is_freed() -> None:
     other = replace(MANAGER, version=Known("570.1"), package="570.1-1")
     busy = GpuOwners((GpuOwner(7, "python"),))
