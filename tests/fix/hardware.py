@@ -69,7 +69,7 @@ mv /usr/bin/nvidia-smi /usr/bin/nvidia-smi.lab
 sed -i 's|^data=.*|data=/usr/lib/lab/nvidia-smi|' /usr/bin/nvidia-smi.lab
 cp "$from/tools/modprobe" /usr/sbin/
 cp "$from/tools/nvidia-"* /usr/bin/
-cp "$from/tools/python3" /usr/local/bin/
+cp "$from/tools/python3" "$from/tools/dmesg" /usr/local/bin/
 """
 MOVED = ("nvidia_uvm", "mlx5_ib", "ib_uverbs", "ib_umad", "rdma_ucm")
 """Modules whose nodes and folders come and go with them."""
@@ -92,7 +92,7 @@ def _packed(hardware: Hardware) -> bytes:
     seen |= {p: e for p, e in libraries.items() if p.startswith("/usr/lib/x86_64-linux-gnu/")}
     seen["/usr/bin/nvidia-smi"] = tool(script("nvidia-smi"))
     seen["/proc/numa_balancing"] = File("1\n")
-    for name in ("modprobe", "nvidia-smi", "nvidia-modprobe", "python3"):
+    for name in ("modprobe", "nvidia-smi", "nvidia-modprobe", "python3", "dmesg"):
         seen[f"/tools/{name}"] = tool((TOOLS / name).read_text())
     with tempfile.TemporaryDirectory() as folder:
         settle(Path(folder), seen)
