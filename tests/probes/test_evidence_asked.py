@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bringup.probes.evidence import Asked, asked
+from bringup.core.reading import Unknown
+from bringup.probes.evidence import Asked, Output, asked, facts_of
+from bringup.probes.evidence.loops import files_told, loop_of
+from bringup.probes.evidence.nodes import node_of
+from bringup.probes.kernel import Modules
 
 
 def one(line: str) -> Asked:
@@ -67,3 +71,82 @@ def test_both_halves_of_a_sequence_are_seen() -> None:
 @pytest.mark.parametrize("line", ["", "   ", "echo 'open", "| | |", "docker exec", "sudo", "a: "])
 def test_a_line_that_makes_no_sense_is_no_error(line: str) -> None:
     asked(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("dmesg | tail", 10),
+        ("dmesg | tail -50", 50),
+        ("lsmod | head -n 5", 5),
+        ("dmesg | tail -n +1", None),
+        ("dmesg | head -c 100", 0),
+        ("dmesg | head -n -3", 0),
+    ],
+)
+def test_how_many_lines_head_and_tail_keep_is_told(line: str, kept: int | None) -> None:
+    assert one(line).keeps == kept
+
+
+@pytest.mark.parametrize(
+    ("line", "hides"),
+    [
+        ("dmesg 2>/dev/null | grep -i xid", True),
+        ("dmesg 2>&1 | grep -i xid", True),
+        ("dmesg | grep -i xid", False),
+        ("which nvcc 2>/dev/null || true", True),
+        ("which nvcc || true", False),
+        ("which nvcc 2>/dev/null", False),
+    ],
+)
+def test_an_empty_answer_whose_errors_were_thrown_away_may_hide_one(line: str, hides: bool) -> None:
+    assert asked(line)[0].hides(Output(0)) is hides
+
+
+@pytest.mark.parametrize(
+    ("line", "node", "rest"),
+    [
+        ("ssh gpu01 nvidia-smi -L", "gpu01", "nvidia-smi -L"),
+        ("ssh -o BatchMode=yes -p 22 root@gpu01 'lsmod | head'", "gpu01", "lsmod | head"),
+        ("gpu-01: ibstat", "gpu-01", "ibstat"),
+        ("worker: ls /models", "", "worker: ls /models"),
+        ("nvidia-smi -L", "", "nvidia-smi -L"),
+    ],
+)
+def test_a_line_may_name_the_machine_that_it_ran_on(line: str, node: str, rest: str) -> None:
+    assert node_of(line) == (node, rest)
+
+
+def test_what_another_machine_told_is_not_the_hosts() -> None:
+    facts = facts_of({
+        "nvidia-smi -L": Output(0, "GPU 0: NVIDIA B200 (UUID: GPU-1)\n"),
+        "ssh gpu02 lsmod": Output(0, "nvidia_uvm 1 0\n"),
+    })  # fmt: skip
+    assert isinstance(facts[Modules], Unknown)
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "told"),
+    [
+        ("for d in /sys/class/infiniband/*; do echo $d; cat $d/ports/1/state; done",
+         "/sys/class/infiniband/mlx5_0\n4: ACTIVE\n",
+         [("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE")]),
+        ("for f in /sys/class/net/*/mtu; do echo \"$f $(cat $f)\"; done",
+         "/sys/class/net/ib0/mtu 4092\n", [("/sys/class/net/ib0/mtu", "4092")]),
+        ("for i in $(seq 0 1); do cat /sys/class/infiniband/mlx5_$i/ports/1/rate; done",
+         "400 Gb/sec (4X NDR)\n10 Gb/sec (4X SDR)\n",
+         [("/sys/class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)"),
+          ("/sys/class/infiniband/mlx5_1/ports/1/rate", "10 Gb/sec (4X SDR)")]),
+        ("for i in 0 1; do cat /sys/class/infiniband/mlx5_$i/ports/1/rate; done",
+         "400 Gb/sec (4X NDR)\n", []),
+        ("for d in /sys/class/infiniband/*; do cat $d/ports/1/state; done", "4: ACTIVE\n", []),
+        ("for d in /sys/class/infiniband/*; do echo $d; cat $d/ports/1/state; done | sort",
+         "/sys/class/infiniband/mlx5_0\n4: ACTIVE\n", []),
+    ],
+)  # fmt: skip
+def test_a_loop_tells_what_its_names_tell(
+    line: str, text: str, told: list[tuple[str, str]]
+) -> None:
+    loop = loop_of(line)
+    assert loop is not None
+    assert list(files_told(loop, text)) == told

@@ -6,7 +6,7 @@ that finds nothing) is absent. What no reader knows is left aside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...core.facts import Facts
 from . import (
@@ -26,7 +26,9 @@ from . import (
 )
 from .asked import HOST, Asked, Output
 from .command_line import asked
+from .filters import honest
 from .joining import facts_from
+from .nodes import SIDES, node_of, node_told_of
 from .piece import Piece, Readers
 from .plainly import plain
 
@@ -48,9 +50,6 @@ _READERS: Readers = {
     **packages.READERS,
 }
 
-SIDES = ("worker", "frontend", "prefill", "decode")
-"""Places whose commands tell of a deployment's sides rather than of the host itself."""
-
 
 def facts_of(outputs: Mapping[str, Output]) -> Facts:
     """Return the facts in what commands gave, by command line. Never raises."""
@@ -58,10 +57,21 @@ def facts_of(outputs: Mapping[str, Output]) -> Facts:
 
 
 def pieces_of(outputs: Mapping[str, Output]) -> Iterator[Piece]:
-    """Yield every piece that some reader understands, in the order of the commands."""
+    """Yield every piece that some reader understands, in the order of the commands.
+
+    A line that names another machine than the one that the others are about tells nothing of it.
+    """
+    commands = {line: asked(node_of(line)[1]) for line in outputs}
+    here = node_told_of({line: [c.program for c in each] for line, each in commands.items()})
     for line, output in outputs.items():
-        for command in asked(line):
-            yield from _pieces(command, plain(output))
+        if node_of(line)[0] == here:
+            yield from _told(commands[line], plain(output))
+
+
+def _told(commands: Iterable[Asked], output: Output) -> Iterator[Piece]:
+    for command in commands:
+        pieces = () if command.hides(output) else _pieces(command, output)
+        yield from honest(pieces, is_partial=command.is_partial(output))
 
 
 def _pieces(command: Asked, output: Output) -> Iterator[Piece]:

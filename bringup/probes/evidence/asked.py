@@ -60,6 +60,10 @@ class Asked:
     is_counted: bool = False
     is_reshaped: bool = False
     called: str = ""  # the program as it was written, with its path
+    keeps: int | None = None  # most lines that head or tail let through; 0: nobody can tell
+    is_thinned: bool = False  # some lines were taken out, as by grep -v
+    errors: str = "shown"  # where error messages went: "shown", "merged" with the rest, "gone"
+    is_excused: bool = False  # `||` behind it: the exit code may be another command's
 
     def has(self, *flags: str) -> bool:
         """Tell whether one of the words is there, as it stands or before ``=``."""
@@ -74,6 +78,18 @@ class Asked:
             if word in flags and place + 1 < len(self.words):
                 return self.words[place + 1]
         return ""
+
+    def hides(self, output: Output) -> bool:
+        """Tell whether a failure would look the same as this empty answer."""
+        is_filtered = self.is_cut or self.is_reshaped
+        is_muted = self.errors == "gone" or (self.errors == "merged" and is_filtered)
+        empty = output.text.strip() == ("0" if self.is_counted else "")
+        return is_muted and empty and (is_filtered or (self.is_excused and output.code == 0))
+
+    def is_partial(self, output: Output) -> bool:
+        """Tell whether lines may be missing that no pattern of a grep accounts for."""
+        full = self.keeps is not None and len(output.stdout.splitlines()) >= self.keeps
+        return full or self.is_thinned or self.is_reshaped
 
     @property
     def operands(self) -> tuple[str, ...]:

@@ -6,11 +6,14 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from .asked import HOST, Asked
+from .filters import lines_kept
+from .loops import loop_of
+from .prefixes import without_prefixes
 
 _SEPARATORS = ("|", "|&", "||", "&&", ";", "&")
-_WRAPPERS = ("sudo", "env", "timeout", "nice", "stdbuf", "command", "exec", "time", "nohup")
 _READERS = ("cat", "head", "tail", "zcat", "less", "more", "strings")
 _RESHAPERS = (
     "awk",
@@ -32,7 +35,14 @@ _RUNS = re.compile(r"-[a-z]*c")  # bash -c, bash -lc
 def asked(line: str) -> tuple[Asked, ...]:
     """Return the simple commands of a command line; () where it cannot be read."""
     place, rest = _place(line.strip())
-    return tuple(_simple(_tokens(rest), place))
+    return tuple(_line(rest, place))
+
+
+def _line(text: str, place: str) -> Iterator[Asked]:
+    """Yield a loop as a whole, then each simple command."""
+    if loop_of(text):
+        yield Asked("for", (text,), place)
+    yield from _simple(_tokens(text), place)
 
 
 def _place(line: str) -> tuple[str, str]:
@@ -54,13 +64,17 @@ def _tokens(line: str) -> list[str]:
 def _simple(tokens: Sequence[str], place: str) -> Iterator[Asked]:
     """Cut at separators; a command behind a pipe becomes a filter of the one before it."""
     current: Asked | None = None
-    for joint, words in _pieces(tokens):
+    for joint, raw in _pieces(tokens):
+        words = _without_redirects(raw)
+        if not words:
+            continue
         if joint in ("|", "|&") and current is not None:
-            current = _filtered(current, words)
+            merged = joint == "|&" and current.errors == "shown"
+            current = _filtered(replace(current, errors="merged") if merged else current, words)
             continue
         if current is not None:
-            yield current
-        inner = tuple(_command(words, place))
+            yield replace(current, is_excused=joint == "||")
+        inner = tuple(replace(each, errors=_errors(raw)) for each in _command(words, place))
         yield from inner[:-1]
         current = inner[-1] if inner else None
     if current is not None:
@@ -72,12 +86,23 @@ def _pieces(tokens: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     for token in tokens:
         if token in _SEPARATORS:
             if words:
-                yield joint, _without_redirects(words)
+                yield joint, words
             joint, words = token, []
         else:
             words.append(token)
     if words:
-        yield joint, _without_redirects(words)
+        yield joint, words
+
+
+def _errors(words: Sequence[str]) -> str:
+    """Return where what a program says of itself goes: "shown", "merged", or "gone"."""
+    for number, sign, target in zip(words, words[1:], words[2:], strict=False):
+        if (number, sign[:1], target) == ("2", ">", "/dev/null"):
+            return "gone"
+        if (number, sign, target) == ("2", ">&", "1"):
+            return "merged"
+    pairs = pairwise(words)
+    return "gone" if ("&>", "/dev/null") in pairs else "shown"
 
 
 def _without_redirects(words: Sequence[str]) -> list[str]:
@@ -98,7 +123,7 @@ def _without_redirects(words: Sequence[str]) -> list[str]:
 
 
 def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
-    bare = _unwrapped(words)
+    bare = without_prefixes(words)
     source = bare[-1] if bare[-2:-1] == ["<"] else ""
     bare = bare[:-2] if source else bare
     if not bare:
@@ -107,56 +132,20 @@ def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
     rest = tuple(bare[1:])
     source = source or _file_of(program, rest)
     if source and program in (*_RESHAPERS, *_READERS):
-        yield Asked("cat", (source,), place, is_reshaped=True)
+        is_plain = program in _READERS and program not in ("head", "tail")
+        yield Asked("cat", (source,), place, is_reshaped=not is_plain)
         return
     if program in _SHELLS and any(map(_RUNS.fullmatch, rest[:-1])):
-        yield from _simple(_tokens(rest[-1]), place)
+        yield from _line(rest[-1], place)
     elif program in ("docker", "podman", "nerdctl") and rest[:1] in (("exec",), ("run",)):
         yield from _in_container(program, rest, place)
     elif program in ("grep", "egrep", "zgrep", "rg"):
         yield _searched(rest, place)
     elif program in _READERS:
-        yield Asked("cat", _files(program, rest), place, is_cut=program in ("head", "tail"))
+        keeps = lines_kept(program, rest)
+        yield Asked("cat", _files(program, rest), place, is_cut=keeps is not None, keeps=keeps)
     else:
         yield Asked(program, rest, place, called=bare[0])
-
-
-def _unwrapped(words: Sequence[str]) -> list[str]:
-    """Drop ``sudo -n``, ``LC_ALL=C``, ``timeout 10`` and the like."""
-    rest = list(words)
-    while rest and not _stands_alone(rest):
-        program = rest[0].rpartition("/")[2]
-        if re.match(r"[A-Za-z_]\w*=", rest[0]):
-            rest.pop(0)
-        elif program in _WRAPPERS and len(rest) > 1:
-            rest = _behind(program, rest[1:])
-        else:
-            break
-    return rest
-
-
-def _stands_alone(words: Sequence[str]) -> bool:
-    """``sudo -n true``, ``command -v nvcc`` and ``env`` ask something themselves."""
-    program, rest = words[0].rpartition("/")[2], words[1:]
-    if program == "sudo":
-        return "-l" in rest or rest[-1:] == ["true"] or not any(map(_is_command, rest))
-    if program == "command":
-        return rest[:1] in (["-v"], ["-V"])
-    return program == "env" and not any(map(_is_command, rest))
-
-
-def _is_command(word: str) -> bool:
-    return not word.startswith("-") and "=" not in word
-
-
-def _behind(program: str, rest: Sequence[str]) -> list[str]:
-    words = list(rest)
-    while words and (words[0].startswith("-") or (program == "env" and "=" in words[0])):
-        takes = words[0] in ("-u", "-k", "-s", "-g") and len(words) > 1
-        words = words[2:] if takes else words[1:]
-    if program == "timeout" and words:
-        words = words[1:]
-    return words
 
 
 _VALUES = (
@@ -236,7 +225,7 @@ def _grep(words: Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _filtered(base: Asked, words: Sequence[str]) -> Asked:
-    bare = _unwrapped(words)
+    bare = without_prefixes(words)
     program = bare[0].rpartition("/")[2] if bare else ""
     if program in ("grep", "egrep", "zgrep", "rg"):
         pattern, flags, _ = _grep(bare[1:])
@@ -244,13 +233,14 @@ def _filtered(base: Asked, words: Sequence[str]) -> Asked:
     if program == "wc":
         return replace(base, is_counted=True, is_cut=True)
     if program in ("head", "tail"):
-        return replace(base, is_cut=True)
+        keeps = lines_kept(program, bare[1:])
+        return base if keeps is None else replace(base, is_cut=True, keeps=keeps)
     return replace(base, is_reshaped=True) if program in _RESHAPERS else base
 
 
 def _narrowed(base: Asked, pattern: str, flags: str) -> Asked:
     if "v" in flags:
-        return replace(base, is_cut=True)
+        return replace(base, is_cut=True, is_thinned=True)
     whole = f"(?i){pattern}" if "i" in flags else pattern
     if base.pattern:  # the narrower of two greps is the later one
         whole = whole or base.pattern

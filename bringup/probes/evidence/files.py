@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -20,22 +20,37 @@ from ..model import WEIGHTS, ModelFolder
 from ..rdma import RdmaNodes
 from ..serving import Serving
 from ..storage import Arrays, parse_mdstat
-from . import containers, driver, host, rdma, slurm, tools, units
+from . import containers, driver, host, rdma, slurm, sysfs, tools, units
 from .asked import HOST, Asked, Output
+from .loops import files_told, loop_of
 from .piece import Piece, Readers, absent, known, unknown
 
 
 def read_cat(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read what a file holds, by its path."""
-    if len(asked.operands) > 1 or "*" in asked.path:
-        yield from rdma.read_many(asked.operands, output)
-    path = asked.path
-    if any("SW_MNG" in word for word in (asked.pattern,)) and "vpd" in path:
+    """Read what a file holds, by its path; what several hold where it shows which is whose."""
+    if any("SW_MNG" in word for word in (asked.pattern,)) and "vpd" in asked.path:
         yield from rdma.read_vpd(output)
+    each = sysfs.by_path(asked, output)
+    if each is None:
+        yield from _read_content(asked.path, asked, output)
+        return
+    for path, value in each:
+        yield from _read_content(path, replace(asked, words=(path,)), Output(0, value))
+
+
+def _read_content(path: str, asked: Asked, output: Output) -> Iterator[Piece]:
     for pattern, read in _CONTENTS:
         if re.search(pattern, path):
             yield from read(asked, output)
             return
+
+
+def read_loop(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read a loop that prints files, where it tells which value is whose."""
+    loop = loop_of(asked.words[0])
+    for path, value in files_told(loop, output.stdout) if loop else ():
+        if path.startswith("/sys/"):
+            yield from _read_content(path, Asked("cat", (path,), asked.place), Output(0, value))
 
 
 Contents = Callable[[Asked, Output], Iterator[Piece]]
@@ -124,6 +139,7 @@ _CONTENTS: tuple[tuple[str, Contents], ...] = (
     (r"fabricmanager\.cfg$", _mode),
     (r"/fabricmanager\.log$", _of(units.read_manager_log)),
     (r"^/sys/class/infiniband/", lambda asked, output: rdma.read_sysfs(asked.path, output)),
+    (r"^/sys/class/net/", lambda asked, output: rdma.read_netdev(asked.path, output)),
     (r"\.safetensors\.index\.json$", _index),
     (r"(?i)(?:prolog|epilog)", lambda asked, output: slurm.read_hook(asked.path, output)),
 )
@@ -142,7 +158,7 @@ def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
     elif path == "/dev/char":
         yield from containers.read_device_links(asked, output)
     elif path.startswith("/sys/class/infiniband"):
-        yield from rdma.read_class(output)
+        yield from rdma.read_class(asked, output)
     elif re.match(r"/usr/local/cuda|/opt/nvidia/cuda|/opt/cuda", path):
         yield from tools.read_toolkit_folder(asked, output)
     elif any("/cdi" in each for each in paths):
@@ -256,6 +272,7 @@ class Weight:
 
 READERS: Readers = {
     "cat": read_cat,
+    "for": read_loop,
     "ls": read_ls,
     "test": read_test,
     "[": read_test,

@@ -125,7 +125,7 @@ def read_ibdev2netdev(asked: Asked, output: Output) -> Iterator[Piece]:
 
 
 _PORT = re.compile(r"/sys/class/infiniband/(\w+)/ports/(\d+)/(\w+)$")
-_DEVICE = re.compile(r"/sys/class/infiniband/(\w+)/(fw_ver|sys_image_guid)$")
+_DEVICE = re.compile(r"/sys/class/infiniband/(\w+)/(fw_ver|sys_image_guid|device/numa_node)$")
 
 
 def read_sysfs(path: str, output: Output) -> Iterator[Piece]:
@@ -134,44 +134,68 @@ def read_sysfs(path: str, output: Output) -> Iterator[Piece]:
     if output.code != 0 or not value or "\n" in value:
         return
     if found := _PORT.search(path):
-        name, port, key = found[1], int(found[2]), found[3]
-        bare = value.rpartition(":")[2].strip()
-        seen = {
-            "state": Sighting(name, port=port, state=infiniband.state(value)),
-            "phys_state": Sighting(name, port=port, physical=bare),
-            "rate": Sighting(name, port=port, rate_gb_s=decimal(value.partition(" ")[0])),
-            "link_layer": Sighting(name, port=port, link_layer=value),
-        }.get(key)
-        yield from _seen((seen,) if seen else (), f"{path}: {value}")
+        seen = _of_port(found[1], int(found[2]), found[3], value)
     elif found := _DEVICE.search(path):
-        key = {"fw_ver": "firmware", "sys_image_guid": "image_guid"}[found[2]]
-        yield from _seen((Sighting(found[1], **{key: value}),), f"{path}: {value}")  # type: ignore[arg-type]  # both are str
+        seen = _of_device(found[1], found[2], value)
+    else:
+        seen = None
+    yield from _seen((seen,) if seen else (), f"{path}: {value}")
 
 
-def read_many(paths: tuple[str, ...], output: Output) -> Iterator[Piece]:
-    """Read several sysfs files as grep prints them, ``PATH:VALUE``, or head below ``==> PATH``."""
-    heading = ""
-    for line in output.stdout.splitlines():
-        path, colon, value = line.partition(":")
-        if above := re.fullmatch(r"==> (/sys/class/infiniband/\S+) <==", line):
-            heading = above[1]
-        elif colon and path.startswith("/sys/class/infiniband/"):
-            yield from read_sysfs(path, Output(0, value))
-        elif heading and line.strip():
-            yield from read_sysfs(heading, Output(0, line))
-            heading = ""
-    del paths
+def _of_port(name: str, port: int, key: str, value: str) -> Sighting | None:
+    """Return what a file says, where it is of the kernel's form."""
+    if key == "state" and re.fullmatch(r"\d: [A-Z_]+", value):
+        return Sighting(name, port=port, state=infiniband.state(value))
+    if key == "phys_state" and re.fullmatch(r"\d: \w+", value):
+        return Sighting(name, port=port, physical=value.partition(": ")[2])
+    if key == "rate" and re.match(r"[\d.]+ Gb/sec\b", value):
+        return Sighting(name, port=port, rate_gb_s=decimal(value.partition(" ")[0]))
+    if key == "link_layer" and value in ("InfiniBand", "Ethernet"):
+        return Sighting(name, port=port, link_layer=value)
+    return None
 
 
-def read_class(output: Output) -> Iterator[Piece]:
-    """Read `ls [-l] /sys/class/infiniband`."""
-    if output.has_no_file:
+def _of_device(name: str, key: str, value: str) -> Sighting | None:
+    if key == "device/numa_node":
+        return Sighting(name, numa=int(value)) if value.isdecimal() else None
+    if not re.fullmatch(r"[\w.:]+", value):
+        return None
+    return Sighting(name, firmware=value) if key == "fw_ver" else Sighting(name, image_guid=value)
+
+
+_NETDEV = re.compile(r"/sys/class/net/([\w.-]+)/(mtu|speed)$")
+
+
+def read_netdev(path: str, output: Output) -> Iterator[Piece]:
+    """Read the MTU or the speed in Mb/s of a network device; a speed of -1 tells nothing."""
+    found, value = _NETDEV.search(path), whole(output.stdout.strip())
+    if found and value is not None and value > 0 and output.code == 0:
+        told = (value, None) if found[2] == "mtu" else (None, value / 1000)
+        yield known(Netdevs({found[1]: told}), f"{path}: {value}")
+
+
+def read_class(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ls [-l] /sys/class/infiniband`, or links below it: `…/*/device`."""
+    is_empty = output.code == 0 and not output.stdout.replace("total 0", "").strip()
+    below = asked.path.rstrip("/").partition("/sys/class/infiniband/")[2]
+    if below and not (below.startswith("*") and output.has_no_file):
+        yield from _seen(tuple(_linked(output.stdout)), output.line)
+    elif output.has_no_file and not output.stdout.strip():
         yield absent(InfiniBand, output.line)
-    elif output.code == 0 and not output.stdout.replace("total 0", "").strip():
+    elif is_empty and not asked.is_cut:
         yield absent(InfiniBand, "/sys/class/infiniband is empty")
     elif output.code == 0:
         found = infiniband.from_ls(output.stdout)
         yield from _seen(found, f"/sys/class/infiniband: {len(found)} devices")
+
+
+def _linked(text: str) -> Iterator[Sighting]:
+    """Read ``/sys/class/infiniband/mlx5_0/device -> ../../../0000:18:00.0``."""
+    rows = r"/sys/class/infiniband/(\w+)/device -> \S*?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)$"
+    for name, bus in re.findall(rf"(?m){rows}", text):
+        yield Sighting(name, bus_id=bus)
+    for name in re.findall(r"(?m)^/sys/class/infiniband/([a-z]\w*\d)/?$", text):
+        yield Sighting(name)
 
 
 class Managed(tuple[str, ...]):
