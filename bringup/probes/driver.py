@@ -31,6 +31,7 @@ class Driver:
     hmm_disabled: bool | None = None
     upgraded: str = ""
     built: str = ""  # what DKMS says of the running kernel
+    closed: tuple[str, ...] = ()  # device files, with their modes, that this login may not open
 
 
 SCRIPT = r"""

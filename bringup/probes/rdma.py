@@ -17,6 +17,7 @@ class RdmaNodes:
     """Names in /dev/infiniband, e.g. uverbs0, umad0, rdma_cm."""
 
     names: tuple[str, ...]
+    closed: tuple[str, ...] = ()  # with their modes: those that this login may not open
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ..probes.pci import PciGpus
 from ..probes.readers import smi
 from ..probes.slurm import SshDevices
 from .checks_gpu_driver import smi_trouble
-from .judging import gpus_needed, gpus_of, loss, not_told, sizes_of, unread
+from .judging import gpus_needed, gpus_of, loss, not_told, shut_out, sizes_of, unread
 
 SHARED = "https://github.com/NVIDIA/NVSentinel/issues/155"
 
@@ -74,7 +74,9 @@ def _nvml(world: World) -> Seen:
     if lost or smi_trouble(world, smi.Trouble.NO_DRIVER):
         return failed(lost or smi_trouble(world, smi.Trouble.NO_DRIVER))
     if not isinstance(reading, Known):
-        return unread(reading, essential=True)
+        driver = world.facts[Driver]
+        shut = shut_out(world, driver.value.closed) if isinstance(driver, Known) else None
+        return shut or unread(reading, essential=True)
     there = bus.value.count if isinstance(bus, Known) and not bus.value.is_loose else None
     wanted = there if there is not None else world.host.gpu_count
     if lines := tuple(_lost(reading.value)):

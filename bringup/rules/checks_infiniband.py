@@ -15,7 +15,7 @@ from ..probes.hca import Hca, InfiniBand, Purpose, shown
 from ..probes.kernel import Modules
 from ..probes.pci import PciGpus
 from ..probes.rdma import RdmaNodes
-from .judging import QUIET, SOFT, gpu_count, not_told, quiet, unread
+from .judging import QUIET, SOFT, gpu_count, not_told, quiet, shut_out, unread
 from .where import needs_network
 
 BRIDGES = "https://github.com/siderolabs/extensions/issues/893"
@@ -167,6 +167,9 @@ def _nodes(world: World, _ib: InfiniBand) -> Seen:
     have = reading.value.names
     if not any(name.startswith("uverbs") for name in have):
         return failed(f"no uverbs among {' '.join(have)}")
+    verbs = tuple(file for file in reading.value.closed if "/uverbs" in file)
+    if shut := shut_out(world, verbs):
+        return shut
     if "rdma_cm" not in have:
         return warned(f"no rdma_cm among {' '.join(have)}", remedy="modprobe rdma_ucm")
     needs_umad = world.kind is not None and world.kind.nvlsm

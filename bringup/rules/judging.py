@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from ..core.reading import Absent, Known, Reading, Unknown
-from ..core.rules import Level, Seen, Status, World, passed
+from ..core.rules import Level, Seen, Status, World, failed, passed
 from ..probes.gpu import Gpu, Gpus
 from ..probes.identity import Uptime
 from ..probes.parts import NOT_ASKED
@@ -38,6 +38,24 @@ def unread(reading: Absent | Unknown, *, essential: bool = False) -> Seen:
 def not_told(what: str) -> Seen:
     """Judge a field that no source told."""
     return Seen(Status.UNKNOWN, (f"unknown: {what}",), level=Level.NOTE)
+
+
+def shut_out(world: World, closed: Collection[str]) -> Seen | None:
+    """Return the failure of device files that this login may not open; None inside a container.
+
+    There the engine is root, and the files are the container's own.
+    """
+    if not closed or (world.deployment is not None and world.deployment.in_container):
+        return None
+    more = f" and {len(closed) - 1} more" if len(closed) > 1 else ""
+    first = next(iter(closed))
+    group = first.rpartition(" ")[2].rstrip(")")
+    remedy = (
+        f"sudo usermod -aG {group} USER, and log in again"
+        if group != "root"
+        else ("log in as root, or give the files a group by a rule of udev")
+    )
+    return failed(f"this login may not open {first}{more}", remedy=remedy)
 
 
 def gpus_of(world: World) -> tuple[Gpu, ...]:

@@ -20,7 +20,7 @@ from ..model import WEIGHTS, ModelFolder
 from ..rdma import RdmaNodes
 from ..serving import Serving
 from ..storage import Arrays, parse_mdstat
-from . import containers, driver, host, rdma, slurm, sysfs, tools, units
+from . import containers, driver, host, nodes_in_dev, rdma, slurm, sysfs, tools, units
 from .asked import HOST, Asked, Output
 from .loops import files_told, loop_of
 from .piece import Piece, Readers, absent, known, unknown
@@ -149,19 +149,13 @@ def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `ls [-l|-d] PATH`, by what the path is."""
     paths = asked.operands or ("",)
     path = paths[-1].rstrip("/")
-    if path.startswith("/dev/nvidia"):
-        yield from driver.read_device_nodes(asked, output)
-    elif path.startswith("/proc/driver/nvidia/gpus"):
-        yield from driver.read_bound(output)
-    elif re.search(r"lib(?:cuda|nvidia-ml)\.so", path):
-        yield from driver.read_library(output)
-    elif path == "/dev/char":
-        yield from containers.read_device_links(asked, output)
-    elif path.startswith("/sys/class/infiniband"):
-        yield from rdma.read_class(asked, output)
-    elif re.match(r"/usr/local/cuda|/opt/nvidia/cuda|/opt/cuda", path):
-        yield from tools.read_toolkit_folder(asked, output)
-    elif any("/cdi" in each for each in paths):
+    if path.startswith("/dev/"):
+        yield from nodes_in_dev.read_modes(asked, output)
+    for pattern, read in _LISTINGS:
+        if re.search(pattern, path):
+            yield from read(asked, output)
+            return
+    if any("/cdi" in each for each in paths):
         yield from containers.read_cdi_folders(output)
     elif output.is_late or re.search(_DEAD, output.text):
         yield unknown(ModelFolder, "timed out", output.line or f"{path} does not answer")
@@ -169,6 +163,17 @@ def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
         yield from _lost_model(asked, path, output)
         yield from _existence(asked, path, exists=_exists(output), output=output)
         yield from _model_folder(asked, path, output)
+
+
+def _verbs_nodes(path: str, output: Output) -> Iterator[Piece]:
+    """Read `ls /dev/infiniband/uverbs*`: that there is none says enough, that some are does not."""
+    is_all = path in ("/dev/infiniband/*", "/dev/infiniband/uverbs*")
+    if is_all and output.has_no_file and not output.stdout.strip():
+        yield absent(RdmaNodes, output.line)
+    elif path.endswith("/*") and output.code == 0:
+        names = tuple(re.findall(r"/dev/infiniband/(\w+\d|rdma_cm)\b", output.stdout))
+        if names:
+            yield known(RdmaNodes(names), " ".join(names))
 
 
 _DEAD = "Stale file handle|Transport endpoint is not connected|Input/output error"
@@ -268,6 +273,17 @@ class Weight:
 
     path: str
     bytes: int
+
+
+_LISTINGS: tuple[tuple[str, Contents], ...] = (
+    (r"^/dev/nvidia", driver.read_device_nodes),
+    (r"^/proc/driver/nvidia/gpus", _of(driver.read_bound)),
+    (r"lib(?:cuda|nvidia-ml)\.so", _of(driver.read_library)),
+    (r"^/dev/infiniband/", lambda asked, out: _verbs_nodes(asked.path.rstrip("/"), out)),
+    (r"^/dev/char$", containers.read_device_links),
+    (r"^/sys/class/infiniband", rdma.read_class),
+    (r"^(?:/usr/local/cuda|/opt/nvidia/cuda|/opt/cuda)", tools.read_toolkit_folder),
+)
 
 
 READERS: Readers = {

@@ -17,6 +17,7 @@ from ..storage import Disk, Disks, Mount, Mounts
 from ..system import Limits, Processors, Stuck, shown, soft_limits
 from ..text import limit, size_of, whole
 from .asked import HOST, Asked, Output
+from .nodes_in_dev import read_modes
 from .piece import Piece, Readers, known, unknown
 
 _UNITS = {"": 1, "K": 1, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
@@ -157,6 +158,7 @@ def read_filesystem(asked: Asked, output: Output) -> Iterator[Piece]:
         yield unknown(ModelFolder, "timed out", f"{asked.path} does not answer")
         return
     if asked.program == "stat":
+        yield from read_modes(asked, output)
         kind = output.stdout.strip().split("\n")[0]
         if asked.has("-f", "-fc", "-f-c") and re.fullmatch(r"[\w/.-]+", kind) and asked.path:
             yield known(Mounts((Mount(asked.path, _kind(kind)),)), f"{asked.path}: {kind}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -9,8 +10,10 @@ from typing import Any, TypeVar
 from ...core.facts import Facts
 from ...core.reading import Absent, Known, Reading, Unknown
 from .. import gpu
+from ..access import Access
 from ..cdi import CdiSpecs
 from ..containers import Containers
+from ..driver import Driver
 from ..fabric import FabricManager
 from ..gpu import Gpus
 from ..hca import GpuSlot, Sighting, shown
@@ -21,12 +24,14 @@ from ..model import ModelFolder
 from ..network import Listeners
 from ..parts import NOT_ASKED, gathered
 from ..pci import PciGpus
+from ..rdma import RdmaNodes
 from ..readers import infiniband, smi
 from ..services import Etcd
 from ..storage import Disks, Mounts
 from ..toolkit import Nvcc
 from .driver import Described
 from .gpus import Levels
+from .nodes_in_dev import NodeModes, closed_to
 from .piece import Piece
 from .rdma import Managed, Netdevs
 
@@ -34,7 +39,7 @@ T = TypeVar("T")
 Readings = Sequence[Reading[Any]]  # Any: all of one type, which the key names
 Pieces = Mapping[type, Readings]
 
-PARTS = (smi.Listing, Sighting, Levels, Managed, Described, Netdevs)
+PARTS = (smi.Listing, Sighting, Levels, Managed, Described, Netdevs, NodeModes)
 """Types that are no facts themselves."""
 
 
@@ -44,7 +49,23 @@ def facts_from(pieces: Iterable[Piece]) -> Facts:
     for piece in pieces:
         found.setdefault(piece.fact, []).append(piece.reading)
     facts = {fact: _joined(fact, readings) for fact, readings in found.items() if fact not in PARTS}
-    return Facts({**facts, **_gpus(found), **_infiniband(found)})
+    return _with_closed(Facts({**facts, **_gpus(found), **_infiniband(found)}), found)
+
+
+def _with_closed(facts: Facts, pieces: Pieces) -> Facts:
+    """Add which device files this login may not open, where modes and login were both told."""
+    modes = {
+        path: mode for each in values(pieces.get(NodeModes, ())) for path, mode in each.items()
+    }
+    shut = closed_to(modes, facts[Access])
+    gpus = tuple(file for file in shut if re.match(r"/dev/nvidia(?:\d+|ctl|-uvm) ", file))
+    rdma = tuple(file for file in shut if file.startswith("/dev/infiniband/"))
+    driver, nodes = facts[Driver], facts[RdmaNodes]
+    if gpus and isinstance(driver, Known):
+        facts = facts.replace(Driver, replace(driver, value=replace(driver.value, closed=gpus)))
+    if rdma and isinstance(nodes, Known):
+        facts = facts.replace(RdmaNodes, replace(nodes, value=replace(nodes.value, closed=rdma)))
+    return facts
 
 
 def _joined(fact: type, readings: Readings) -> Reading[Any]:

@@ -1,0 +1,73 @@
+"""Modes of device files, as `ls -l` and `stat` print them, and who may open them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...core.reading import Known, Reading
+from ..access import Access
+from .asked import HOST, Asked, Output
+from .piece import Piece, known
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Permissions of a file as `ls -l` writes them (``crw-rw----``), with its owners."""
+
+    letters: str
+    owner: str
+    group: str
+
+    def __str__(self) -> str:
+        return f"{self.letters} {self.owner} {self.group}"
+
+
+class NodeModes(dict[str, Mode]):
+    """Modes of device files by path."""
+
+
+_ROW = re.compile(r"(?m)^(c[rwx-]{9})[.+@]?\s+\d+\s+(\S+)\s+(\S+)\s+\d+,\s*\d+\s.*?\s(\S+)$")
+_STAT = re.compile(
+    r"File: (?P<path>/dev/\S+)\s.*?"
+    r"Access: \(\d+/(?P<mode>c[rwx-]{9})\)\s+"
+    r"Uid: \(\s*\d+/\s*(?P<user>\S+)\)\s+Gid: \(\s*\d+/\s*(?P<group>\S+)\)",
+    re.DOTALL,
+)
+
+
+def read_modes(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ls -l` of device files, or `stat` of them."""
+    if asked.place != HOST:
+        return
+    folder = asked.path.rstrip("/")
+    modes = {
+        name if name.startswith("/") else f"{folder}/{name}": Mode(letters, owner, group)
+        for letters, owner, group, name in _ROW.findall(output.stdout)
+    }
+    for found in _STAT.finditer(output.stdout):
+        modes[found["path"]] = Mode(found["mode"], found["user"], found["group"])
+    if modes:
+        yield known(NodeModes(modes), output.line)
+
+
+def closed_to(modes: Mapping[str, Mode], access: Reading[Access]) -> tuple[str, ...]:
+    """Return the device files, with their modes, that a login surely may not open."""
+    if not isinstance(access, Known):
+        return ()
+    return tuple(
+        f"{path} ({mode})" for path, mode in modes.items() if _is_closed(mode, access.value)
+    )
+
+
+def _is_closed(mode: Mode, login: Access) -> bool:
+    """Tell whether the mode keeps a login out; groups that were not told may let it in."""
+    may = mode.letters[1:]
+    if login.is_root or login.user == "root" or may[6:8] == "rw":
+        return False
+    if login.user == mode.owner:
+        return may[0:2] != "rw"
+    if may[3:5] == "rw":
+        return bool(login.groups) and mode.group not in login.groups
+    return bool(login.user)
