@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from bringup.core.errors import Blocked, CommandFailed, VerifyFailed
+from bringup.core.errors import Blocked, CommandFailed
 from bringup.core.script import compose, split
 from bringup.core.steps import Observation, State, observed
 from bringup.edge.engine import Builder
 from bringup.edge.pip import Index
 from bringup.flow import image as flow_image
+from bringup.flow.image_gate import GateFailed
 from bringup.image.context import LABEL
 from bringup.image.gate import GateStatus
 from bringup.image.step import image_step
@@ -114,17 +115,17 @@ FAULTS: dict[str, Callable[[], Fault]] = {
     ),
     "engine elsewhere": lambda: (
         {"engine": {"name": "sglang", "version": "0.5.18", "path": "/sgl-workspace/x"}},
-        VerifyFailed,
+        GateFailed,
         ("not from /sgl-workspace/x",),
     ),
     "requirement that nothing meets": lambda: (
         {"gate": [{"check": "requirements_met", "allow": []}]},
-        VerifyFailed,
+        GateFailed,
         ("ai-dynamo 1.3.0.post1 requires aiohttp, which is not installed",),
     ),
     "import that leads nowhere": lambda: (
         {"gate": [{"check": "imports", "modules": ["dynamo.sglang.main"]}]},
-        VerifyFailed,
+        GateFailed,
         ("import dynamo.sglang.main ends with exit 1", "ModuleNotFoundError"),
     ),
     "flag that the help does not list": lambda: (
@@ -133,7 +134,7 @@ FAULTS: dict[str, Callable[[], Fault]] = {
                 {"check": "help_lists", "command": ["python3", "--help"], "flags": ["--dspark"]}
             ]
         },
-        VerifyFailed,
+        GateFailed,
         ("the help does not list --dspark",),
     ),
     "pin that does not exist": lambda: (
@@ -165,7 +166,7 @@ def test_fault_is_clear_and_leaves_the_old_image_named(
 ) -> None:
     before = identity(builder)
     changed, kind, words = FAULTS[case]()
-    with pytest.raises((CommandFailed, Blocked, VerifyFailed)) as raised:
+    with pytest.raises((CommandFailed, Blocked, GateFailed)) as raised:
         flow_image.build(image(tmp_path, **changed), bench.order)
     said = f"{raised.value.message} {raised.value.said} {raised.value.remedy}"
     assert type(raised.value) is kind, said
