@@ -15,6 +15,7 @@ from ..probes.hca import Hca, InfiniBand, Purpose, shown
 from ..probes.kernel import Modules
 from ..probes.pci import PciGpus
 from ..probes.rdma import RdmaNodes
+from .figures import slow_rails
 from .judging import QUIET, SOFT, gpu_count, not_told, quiet, shut_out, unread
 from .where import needs_network
 
@@ -121,6 +122,8 @@ def _rates(world: World, ib: InfiniBand) -> Seen:
     active = [device for device in ib.compute if device.is_active]
     if not active:
         return skipped("no active compute port")
+    if poor := slow_rails(world, active):
+        return poor
     if any(device.rate_gb_s is None for device in active):
         return not_told("rates of ports")
     want = world.kind.rate_gb_s_per_gpu if world.kind else None

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from ..core.reading import Absent, Known, Unknown
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
 from ..probes.bandwidth import Bandwidth
+from ..probes.figures import Reduced
 from ..probes.topology import Topology
 from .judging import SOFT, gpu_count, loss, not_told, unread
 
 SHORT_OF = 0.9
 """Of a link's rate: some firmware tells 50 GB/s for the 53.125 of a B200 (nvbandwidth#44)."""
+
+FLOOR_GB_S = 150  # NVSentinel's floor; the target of a kind comes from a good node
 
 
 def _links(world: World) -> Seen:
@@ -60,9 +63,12 @@ def _no_links(world: World) -> str:
 def _matrix(world: World) -> Seen:
     if why := _no_links(world):
         return skipped(why)
+    slow = _slow(world)
     reading = world.facts[Topology]
     if not isinstance(reading, Known):
-        return unread(reading)
+        return slow or unread(reading)
+    if slow:
+        return slow
     links, peers = reading.value.links, reading.value.peers
     if links is None and peers is None:
         return not_told("the topology matrix")
@@ -78,6 +84,18 @@ def _matrix(world: World) -> Seen:
     return passed(reading.evidence or "NVLink between all GPUs")
 
 
+def _slow(world: World) -> Seen | None:
+    """Return the failure of GPUs of one host that move less than any NVLink would."""
+    reading = world.facts[Reduced]
+    if not isinstance(reading, Known) or world.kind is None or not world.kind.nvlinks:
+        return None
+    found = reading.value
+    if found.hosts > 1 or found.gpus < 2 or found.gb_s >= FLOOR_GB_S:
+        return None
+    line = f"{found.by}: {found.gb_s:.0f} GB/s at best over {found.gpus} GPUs of one host"
+    return failed(line, f"NVLink gives more than {FLOOR_GB_S} GB/s", level=Level.WARN)
+
+
 def _has_nvlink(links: tuple[tuple[str, ...], ...]) -> bool:
     return any(word.startswith("NV") for row in links for word in row)
 
@@ -91,9 +109,6 @@ def _lonely(rows: tuple[tuple[str, ...], ...], good: Callable[[str], bool]) -> d
         if bad and len(bad) * 2 > len(others):
             found[index] = bad[0]
     return found
-
-
-FLOOR_GB_S = 150  # NVSentinel's floor; the target of a kind comes from a good node
 
 
 def _bandwidth(world: World) -> Seen:

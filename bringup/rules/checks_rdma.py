@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..core.reading import Absent, Known, Unknown, value_of
 from ..core.rules import Level, Row, Seen, Status, World, failed, passed, skipped, warned
 from ..probes.driver import Driver
+from ..probes.figures import NcclNetwork
 from ..probes.gpu import Gpus
 from ..probes.hca import InfiniBand, nccl_ib_hca, rail_order, ucx_net_devices
 from ..probes.hca_rails import CLOSENESS, NEAR
@@ -17,6 +18,7 @@ from ..probes.kernel import Boot, Modules
 from ..probes.rdma import AccessControl
 from ..probes.text import version
 from .checks_infiniband import names, of_devices
+from .figures import unused
 from .judging import SOFT, gpu_count, not_told, unread
 from .where import needs_network
 
@@ -112,8 +114,12 @@ def _inside(world: World, ib: InfiniBand) -> Seen:
     reading = world.facts[Inside]
     if not host:
         return skipped("no active compute device on the host")
+    network = world.facts[NcclNetwork]
+    if isinstance(network, Known) and network.value.name == "Socket":
+        return failed(f"host: {' '.join(host)}", f"NCCL goes over TCP: {network.evidence}")
     if not isinstance(reading, Known):
-        return unread(reading)
+        seen = f"NCCL uses the devices: {network.evidence}" if isinstance(network, Known) else ""
+        return passed(seen) if seen else unread(reading)
     inside = reading.value
     if isinstance(inside.rdma, Absent) or isinstance(inside.rdma_nodes, Absent):
         return failed(
@@ -177,7 +183,8 @@ def _none(world: World) -> Seen:
         return _without(world, reading.evidence)
     usable = rail_order(reading.value)
     if usable:
-        return passed(f"active: {names(usable)}")
+        line = unused(world, usable)
+        return _without(world, line) if line else passed(f"active: {names(usable)}")
     if reading.value.compute and not any(device.state for device in reading.value.compute):
         return not_told("the state of the compute ports")
     return _without(world, "no active port")

@@ -14,6 +14,7 @@ from . import (
     dcgm,
     driver,
     engine,
+    figures,
     files,
     gpus,
     host,
@@ -48,6 +49,7 @@ _READERS: Readers = {
     **gpus.READERS,
     **dcgm.READERS,
     **packages.READERS,
+    **figures.READERS,
 }
 
 
@@ -84,5 +86,9 @@ def _pieces(command: Asked, output: Output) -> Iterator[Piece]:
         yield from _READERS[command.program](command, output)
 
 
-_INSIDE: Readers = {**tools.READERS, **{name: host.READERS[name] for name in ("df", "ulimit")}}
+_INSIDE: Readers = {
+    **tools.READERS,
+    **figures.READERS,
+    **{name: host.READERS[name] for name in ("df", "ulimit")},
+}
 """Readers that know that they look into a container."""

@@ -23,6 +23,7 @@ from ..containers import (
     settings_seen,
 )
 from ..environment import Environment
+from ..figures import NcclNetwork, Reduced
 from ..inside import Inside
 from ..packages import PythonPackages
 from ..proof import CudaProof
@@ -229,7 +230,7 @@ def as_inside(piece: Piece) -> Piece | None:
         return known(Inside(tools=value.has), reading.evidence)
     if isinstance(value, Environment):
         return known(Inside(env=value.values), reading.evidence)
-    return piece if isinstance(value, CudaProof | Inside) else None
+    return piece if isinstance(value, CudaProof | Inside | NcclNetwork | Reduced) else None
 
 
 READERS: Readers = {

@@ -10,7 +10,7 @@ from ..container import DOWN, ContainerEngine, read_info
 from ..containers import Container, Containers
 from ..inside import Inside
 from ..stored_image import StoredImage
-from . import containers
+from . import containers, figures
 from .asked import Asked, Output
 from .piece import Piece, Readers, absent, known, unknown
 
@@ -140,4 +140,10 @@ def _refused(output: Output) -> Iterator[Piece]:
             return
 
 
-READERS: Readers = {"docker": read_engine, "podman": read_engine}
+def read_logs(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `docker logs NAME`: what NCCL says of its network."""
+    if next(iter(asked.operands), "") == "logs":
+        yield from figures.read_nccl_log(asked, output)
+
+
+READERS: Readers = dict.fromkeys(("docker", "podman"), figures.both(read_engine, read_logs))

@@ -20,7 +20,7 @@ from ..model import WEIGHTS, ModelFolder
 from ..rdma import RdmaNodes
 from ..serving import Serving
 from ..storage import Arrays, parse_mdstat
-from . import containers, driver, host, nodes_in_dev, rdma, slurm, sysfs, tools, units
+from . import containers, driver, figures, host, nodes_in_dev, rdma, slurm, sysfs, tools, units
 from .asked import HOST, Asked, Output
 from .loops import files_told, loop_of
 from .piece import Piece, Readers, absent, known, unknown
@@ -139,6 +139,7 @@ _CONTENTS: tuple[tuple[str, Contents], ...] = (
     (r"fabricmanager\.cfg$", _mode),
     (r"/fabricmanager\.log$", _of(units.read_manager_log)),
     (r"^/sys/class/infiniband/", lambda asked, output: rdma.read_sysfs(asked.path, output)),
+    (r"\.(?:log|out|err)$", figures.read_nccl_log),
     (r"^/sys/class/net/", lambda asked, output: rdma.read_netdev(asked.path, output)),
     (r"\.safetensors\.index\.json$", _index),
     (r"(?i)(?:prolog|epilog)", lambda asked, output: slurm.read_hook(asked.path, output)),

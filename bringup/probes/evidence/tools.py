@@ -245,6 +245,5 @@ READERS: Readers = {
     "env": read_env_command,
     "printenv": read_env_command,
     "echo": read_echo,
-    **dict.fromkeys(("deviceQuery", "vectorAdd", "nvbandwidth", "all_reduce_perf"),
-                    read_cuda_programs),
+    **dict.fromkeys(("deviceQuery", "vectorAdd"), read_cuda_programs),
 }  # fmt: skip
