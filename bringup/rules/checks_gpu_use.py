@@ -6,6 +6,7 @@ import re
 
 from ..core.reading import Absent, Known
 from ..core.rules import Level, Row, Seen, World, failed, passed, skipped, warned
+from ..probes.confidential import ConfidentialComputing
 from ..probes.gpu import Gpu, Process
 from ..probes.kernel_log import KernelLog, Xid
 from ..probes.memory import Memory
@@ -120,8 +121,25 @@ def _hmm(world: World) -> Seen:
     return failed(found[-1], level=Level.WARN if works else Level.BLOCK)
 
 
+def _locked(world: World) -> Seen | None:
+    """Return the failure of GPUs that confidential computing keeps from taking work."""
+    reading = world.facts[ConfidentialComputing]
+    if not isinstance(reading, Known) or reading.value.is_on is False:
+        return None
+    if reading.value.is_ready is not False:
+        return None
+    return failed(
+        reading.evidence,
+        "confidential computing lets no program start CUDA until the GPUs are set ready",
+        remedy="attest the GPUs, then as root: nvidia-smi conf-compute -srs 1",
+    )
+
+
 def _cuda(world: World) -> Seen:
     reading = world.facts[CudaProof]
+    starts = isinstance(reading, Known) and reading.value.code == 0
+    if (locked := _locked(world)) and not starts:
+        return locked
     if isinstance(reading, Absent):
         return failed(reading.evidence) if gpus_of(world) else unread(reading)
     if not isinstance(reading, Known):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ...core.reading import Known
+from .. import confidential
+from ..confidential import ConfidentialComputing
 from ..driver import Driver
 from ..gpu import Gpus
 from ..readers import infiniband, smi, smi_csv, topo
@@ -30,6 +32,8 @@ def read_smi(asked: Asked, output: Output) -> Iterator[Piece]:
             yield known(Topology(nvlinks=links), "nvidia-smi nvlink -s")
     elif any(word.startswith("--query-compute-apps") for word in asked.words):
         yield from _processes(asked, output)
+    elif asked.has("conf-compute"):
+        yield Piece(ConfidentialComputing, confidential.read(output.stdout))
     elif asked.has("pmon"):
         yield from _monitored(output)
     elif asked.has("--version"):
