@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from .asked import HOST, Asked
+from .entering import entered
 from .filters import lines_kept
 from .loops import loop_of
 from .prefixes import without_prefixes
@@ -137,8 +138,9 @@ def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
         return
     if program in _SHELLS and any(map(_RUNS.fullmatch, rest[:-1])):
         yield from _line(rest[-1], place)
-    elif program in ("docker", "podman", "nerdctl") and rest[:1] in (("exec",), ("run",)):
-        yield from _in_container(program, rest, place)
+    elif inside := entered(program, rest):
+        yield Asked(program, rest, place)
+        yield from _command(inside[1], inside[0]) if inside[0] else ()
     elif program in ("grep", "egrep", "zgrep", "rg"):
         yield _searched(rest, place)
     elif program in _READERS:
@@ -146,32 +148,6 @@ def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
         yield Asked("cat", _files(program, rest), place, is_cut=keeps is not None, keeps=keeps)
     else:
         yield Asked(program, rest, place, called=bare[0])
-
-
-_VALUES = (
-    "-e", "--env", "-u", "--user", "-w", "--workdir", "-v", "--volume", "--name", "--gpus",
-    "--runtime", "--network", "--net", "--ipc", "--shm-size", "--ulimit", "--device", "--cap-add",
-    "-p", "--publish", "--mount", "--entrypoint", "--env-file", "--security-opt", "--memory", "-m",
-    "--cpus", "--pid", "--hostname", "-h", "--restart", "--label", "-l", "--log-opt", "--gpu",
-)  # fmt: skip
-
-
-def _in_container(program: str, rest: tuple[str, ...], place: str) -> Iterator[Asked]:
-    """Yield the engine's own command, then the inner one at its place."""
-    verb, words = rest[0], list(rest[1:])
-    entry = ""
-    while words and words[0].startswith("-"):
-        entry = words[1] if words[0] == "--entrypoint" and len(words) > 1 else entry
-        takes = words[0] in _VALUES and len(words) > 1
-        words = words[2:] if takes else words[1:]
-    outer = Asked(program, rest, place)
-    if not words:
-        yield outer
-        return
-    where = f"{'container' if verb == 'exec' else 'image'} {words[0]}"
-    inner = tuple(_command([*([entry] if entry else []), *words[1:]], where))
-    yield outer
-    yield from inner
 
 
 def _file_of(program: str, rest: Sequence[str]) -> str:

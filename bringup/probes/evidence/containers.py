@@ -196,7 +196,7 @@ def look_inside(asked: Asked, output: Output) -> Iterator[Piece]:
     kind, _, name = asked.place.partition(" ")
     base = Inside(container=name) if kind == "container" else Inside(image=name)
     yield known(base, asked.place)
-    row = f"{output.code}\t{output.text.strip()}"
+    row = f"{output.code}\t{_short(output.text.strip())}"
     if asked.program == "nvidia-smi" and not asked.has("topo", "nvlink"):
         if any(re.search(pattern, output.text) for pattern in REFUSALS):
             return
@@ -204,11 +204,22 @@ def look_inside(asked: Asked, output: Output) -> Iterator[Piece]:
         yield known(Inside(gpus=reading), output.line)
     elif asked.program == "ls" and asked.path.startswith("/dev/infiniband"):
         yield known(Inside(rdma_nodes=names_listed(row)), output.line)
+    elif asked.program == "ls" and asked.path == "/dev/nvidia*" and output.has_no_file:
+        if not output.stdout.strip():
+            yield known(Inside(gpus=Known(0, output.line)), output.line)
     elif asked.program in ("ibv_devinfo", "ibv_devices", "ibstat"):
         yield known(Inside(rdma=devices_listed(row)), output.line)
     elif asked.program == "ucx_info":
         found = tuple(dict.fromkeys(re.findall(r"(?m)^#\s+Transport: (\S+)", output.stdout)))
         yield known(Inside(ucx_transports=found), output.line)
+
+
+def _short(text: str) -> str:
+    """Return what `ls` would have printed in place of `ls -l`; other text stays as it is."""
+    lines = text.splitlines()
+    rows = [line.split()[-1] for line in lines if re.match(r"[cdl][rwx-]{9}", line)]
+    is_long = rows and all(re.match(r"[cdl][rwx-]{9}|total \d", line) for line in lines)
+    return "\n".join(rows) if is_long else text
 
 
 def as_inside(piece: Piece) -> Piece | None:

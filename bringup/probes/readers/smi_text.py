@@ -82,7 +82,21 @@ def _words(told: dict[str, list[str]]) -> dict[str, str]:
             counters.setdefault(name, []).extend(found)
         elif (reason := path.rpartition("/")[2]) in SLOWDOWNS:
             words[f"slowdown.{reason}"] = found[0]
+    if "processes" in told or "processes/process_id" in told:
+        words |= _processes(told)
     return words | {name: total(found) for name, found in counters.items()}
+
+
+def _processes(told: dict[str, list[str]]) -> dict[str, str]:
+    """Read the section Processes: "None", or identifier, name and memory of each."""
+    if told.get("processes") == ["None"]:
+        return {"processes": ""}
+    columns = [told.get(f"processes/{key}", []) for key in ("process_id", "name")]
+    memory = told.get("processes/used_gpu_memory", [])
+    if not columns[0] or len({len(column) for column in (*columns, memory)}) > 1:
+        return {}
+    rows = zip(*columns, memory, strict=True)
+    return {"processes": "\n".join("|".join(word.replace("|", " ") for word in r) for r in rows)}
 
 
 def _name(path: str) -> str:
