@@ -102,6 +102,7 @@ class InfiniBand:
     nearest: Mapping[int, str] = field(default_factory=dict)
     rails: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     gpus: tuple[str, ...] = ()
+    whole: bool = True  # False: only some devices were listed
 
     @property
     def compute(self) -> tuple[Hca, ...]:

@@ -60,10 +60,13 @@ def _classes(world: World, ib: InfiniBand) -> Seen:
     lines += [f"NVSwitch bridges, never in a NIC list: {names(ib.bridges)}"] if ib.bridges else []
     lines += [f"storage or management: {names(storage)}"] if storage else []
     gpus = gpu_count(world)
+    gaps = "devices that were not listed"
     if not ib.compute:
-        return failed(*lines)
+        return failed(*lines) if ib.whole else not_told(gaps)
     if elastic := [device for device in ib.compute if device.is_elastic]:
         return _elastic(world, lines, elastic)
+    if not ib.whole:
+        return Seen(Status.UNKNOWN, (*lines, f"unknown: {gaps}"), level=Level.NOTE)
     if gpus and len(ib.compute) < gpus:
         is_board = world.kind is not None and world.kind.form == "hgx"
         lines.append(f"{len(ib.compute)} compute devices for {gpus} GPUs")
@@ -90,6 +93,8 @@ def _ports(_world: World, ib: InfiniBand) -> Seen:
     if down:
         up = [device for device in ib.compute if device.is_active]
         return failed(*lines, f"usable: {names(up)}", remedy=_cure(down))
+    if not ib.whole:
+        return not_told(f"ports that were not listed beside {names(ib.compute)}")
     others = [d for d in ib.of(Purpose.STORAGE) if d.state == "DOWN"]
     if others:
         lines = [_trouble(device) for device in others]
@@ -124,6 +129,8 @@ def _rates(world: World, ib: InfiniBand) -> Seen:
         return skipped("no active compute port")
     if poor := slow_rails(world, active):
         return poor
+    if not ib.whole:
+        return not_told(f"ports that were not listed beside {names(active)}")
     if any(device.rate_gb_s is None for device in active):
         return not_told("rates of ports")
     want = world.kind.rate_gb_s_per_gpu if world.kind else None

@@ -187,6 +187,8 @@ def _none(world: World) -> Seen:
         return _without(world, line) if line else passed(f"active: {names(usable)}")
     if reading.value.compute and not any(device.state for device in reading.value.compute):
         return not_told("the state of the compute ports")
+    if not reading.value.whole:
+        return not_told("ports that were not listed")
     return _without(world, "no active port")
 
 

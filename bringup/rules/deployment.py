@@ -51,7 +51,8 @@ def _rdma(joint: Joint) -> Seen | None:
         elif isinstance(seen, Absent):
             without.append(f"{name}: no RDMA device ({evidence_of(seen)})")
         elif not any(device.is_active for device in seen.value.compute):
-            without.append(f"{name}: no active compute device among {len(seen.value.devices)}")
+            line = f"{name}: no active compute device among {len(seen.value.devices)}"
+            (without if seen.value.whole else dark).append(line)
     if deployment.accept_tcp and (without or dark):
         return warned(*without, *dark, "accept_tcp: true")
     if without:

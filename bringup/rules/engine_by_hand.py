@@ -50,7 +50,7 @@ def _unfit(world: World, role: Role, rdma: InfiniBand) -> Iterator[str]:
         for device in _named(str(role.env.get(name, said(world, knob) or ""))):
             if device in bridges:
                 yield f"{knob} names {device}, a switch's management device"
-            elif device not in there:
+            elif device not in there and rdma.whole:
                 yield f"{knob} names {device}, which this host lacks"
             elif device in compute and not compute[device].is_active:
                 yield f"{knob} names {device}, which is {compute[device].state or 'not active'}"

@@ -30,8 +30,9 @@ from .command_line import asked
 from .filters import honest
 from .joining import facts_from
 from .nodes import SIDES, node_of, node_told_of
-from .piece import Piece, Readers
+from .piece import Piece, Readers, known
 from .plainly import plain
+from .wholeness import AllDevices, lists_all
 
 __all__ = ["Asked", "Output", "asked", "facts_of", "pieces_of"]
 
@@ -74,6 +75,8 @@ def _told(commands: Iterable[Asked], output: Output) -> Iterator[Piece]:
     for command in commands:
         pieces = () if command.hides(output) else _pieces(command, output)
         yield from honest(pieces, is_partial=command.is_partial(output))
+        if command.place == HOST and lists_all(command, output):
+            yield known(AllDevices())
 
 
 def _pieces(command: Asked, output: Output) -> Iterator[Piece]:

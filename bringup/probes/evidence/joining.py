@@ -34,12 +34,13 @@ from .gpus import Levels
 from .nodes_in_dev import NodeModes, closed_to
 from .piece import Piece
 from .rdma import Managed, Netdevs
+from .wholeness import AllDevices
 
 T = TypeVar("T")
 Readings = Sequence[Reading[Any]]  # Any: all of one type, which the key names
 Pieces = Mapping[type, Readings]
 
-PARTS = (smi.Listing, Sighting, Levels, Managed, Described, Netdevs, NodeModes)
+PARTS = (smi.Listing, Sighting, Levels, Managed, Described, Netdevs, NodeModes, AllDevices)
 """Types that are no facts themselves."""
 
 
@@ -108,6 +109,7 @@ def _infiniband(pieces: Pieces) -> dict[type, Reading[Any]]:
     seen = _with_netdevs(seen, values(pieces.get(Netdevs, ())))
     described = {k: v for each in values(pieces.get(Described, ())) for k, v in each.items()}
     ib = classified(infiniband.with_models(seen, described), _slots(pieces), levels or None)
+    ib = replace(ib, whole=bool(pieces.get(AllDevices)))
     return {InfiniBand: Known(ib, shown(ib.devices))}
 
 

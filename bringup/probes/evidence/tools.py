@@ -38,7 +38,8 @@ def read_lookup(asked: Asked, output: Output) -> Iterator[Piece]:
         return
     for name in names:
         found = re.search(rf"(?m)^(/\S*/{re.escape(name)})$", output.stdout)
-        is_there = bool(found) if len(names) > 1 else output.code == 0
+        by_name = len(names) > 1 or asked.is_excused
+        is_there = bool(found) if by_name else output.code == 0
         yield from _program(name, found[1] if found else "", is_there=is_there)
 
 
