@@ -108,7 +108,7 @@ class Line:
         try:
             channel = self._begin(shipment)
             channel.settimeout(ssh_exec.OPEN_S)
-            channel.sendall(shipment.prefix)
+            self._hand(channel, shipment.prefix)
             self._open_ahead()
         except (OSError, EOFError) as error:
             raise self._lost(Lost(str(error) or "the line closed"), 0.0) from error
@@ -116,6 +116,14 @@ class Line:
             raise self._lost(lost, 0.0) from lost
         channel.set_combine_stderr(True)
         return ChannelSession(channel)
+
+    def _hand(self, channel: paramiko.Channel, words: bytes) -> None:
+        """Send what a command reads first. One that has ended by then has said why: it is read."""
+        try:
+            channel.sendall(words)
+        except OSError:
+            if not (channel.closed and self.alive):
+                raise
 
     def forward(self, endpoint: Endpoint) -> paramiko.Channel:
         """Return a stream to an endpoint beyond this one; raises Unreachable."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import paramiko
 import pytest
 
 from bringup.core.errors import CommandFailed, LockHeld, Unreachable
@@ -108,6 +109,22 @@ def test_sudo_that_asks_for_a_password_is_said(box: FleetHost, yard: Yard) -> No
         with pytest.raises(CommandFailed, match=r"cannot become root on h\d+: sudo asks") as caught:
             remote.read("id", seconds=60)
         assert "NOPASSWD" in caught.value.remedy
+        with pytest.raises(CommandFailed, match="sudo asks for a password"), remote.lock("guest"):
+            pass
+
+
+def test_sudo_that_has_ended_before_its_words_come_is_said_as_well(
+    box: FleetHost, yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = paramiko.Channel.sendall
+
+    def late(channel: paramiko.Channel, words: bytes) -> None:
+        assert eventually(lambda: channel.closed)
+        send(channel, words)
+
+    host = box.host(user="guest", sudo=True)
+    with reach(host, yard.known_hosts) as remote:
+        monkeypatch.setattr(paramiko.Channel, "sendall", late)
         with pytest.raises(CommandFailed, match="sudo asks for a password"), remote.lock("guest"):
             pass
 

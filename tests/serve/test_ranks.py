@@ -56,7 +56,7 @@ def test_only_rank_0_registers_and_is_asked_for_counters(target: Target) -> None
 def test_every_rank_is_asked_for_its_container_and_its_log(target: Target) -> None:
     for worker in target.workers:
         run, log = asks(worker)
-        assert "inspect --format '{{json .State}}' \"$2\"" in run.script
+        assert "inspect --format '{{json .State}}\n" in run.script
         assert 'logs --timestamps --since "$since" "$2"' in log.script
         assert f"docker {worker.name}" in run.script
 
