@@ -12,9 +12,13 @@ from .readers import systemd
 
 @dataclass(frozen=True, slots=True)
 class Imex:
-    """`state` is systemd's ActiveState of nvidia-imex."""
+    """`state` is systemd's ActiveState of nvidia-imex, "" where it was not told.
+
+    `channels`: whether there is a channel's device file in /dev/nvidia-caps-imex-channels.
+    """
 
     state: str
+    channels: bool | None = None
 
 
 SCRIPT = r"""

@@ -11,6 +11,10 @@ from .checks_fabric import OPERATOR, ORDER, applies, has_failed, is_complete
 from .judging import not_told, unread
 from .where import needs_network
 
+CHANNEL = (
+    "echo 'options nvidia NVreg_CreateImexChannel0=1' > /etc/modprobe.d/imex-channel.conf; reboot"
+)
+
 
 def _trays(world: World) -> Seen | None:
     """Judge what lends memory between the trays of a rack, for a worker on several of them."""
@@ -26,6 +30,11 @@ def _trays(world: World) -> Seen | None:
         "write the trays' addresses to /etc/nvidia-imex/nodes_config.cfg, then: systemctl enable "
         "--now nvidia-imex; else NCCL_MNNVL_ENABLE=0 takes the network cards"
     )
+    if isinstance(reading, Known) and reading.value.channels is False:
+        line = "no /dev/nvidia-caps-imex-channels/channel0: CUDA maps no other tray's memory"
+        return failed(line, level=Level.WARN, remedy=CHANNEL)
+    if isinstance(reading, Known) and not reading.value.state:
+        return not_told("the state of nvidia-imex")
     if isinstance(reading, Absent) or reading.value.state != "active":
         line = "without it no tray reaches another's GPUs over NVLink"
         return failed(reading.evidence, line, level=Level.WARN, remedy=remedy)

@@ -92,7 +92,7 @@ def _slow(world: World) -> Seen | None:
     found = reading.value
     if found.hosts > 1 or found.gpus < 2 or found.gb_s >= FLOOR_GB_S:
         return None
-    line = f"{found.by}: {found.gb_s:.0f} GB/s at best over {found.gpus} GPUs of one host"
+    line = f"{found.by}: {found.gb_s:.0f} GB/s over {found.gpus} GPUs of one host"
     return failed(line, f"NVLink gives more than {FLOOR_GB_S} GB/s", level=Level.WARN)
 
 

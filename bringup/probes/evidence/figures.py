@@ -39,15 +39,33 @@ _MATRIX = re.compile(
 
 
 def read_nvbandwidth(asked: Asked, output: Output) -> Iterator[Piece]:
-    """Read `nvbandwidth -t device_to_device_memcpy_read_ce`: the best pair of GPUs."""
+    """Read `nvbandwidth -t device_to_device_memcpy_read_ce`: the slowest pair of GPUs."""
     del asked
     for matrix in _MATRIX.finditer(output.stdout):
         rows = re.findall(r"(?m)^\s*\d+((?:\s+(?:N/A|\d+\.\d+))+)\s*$", matrix["rows"])
         rates = [float(word) for row in rows for word in row.split() if word != "N/A"]
         if rates and len(rows) > 1:
-            best = max(rates)
-            yield known(Reduced(best, len(rows), 1, "nvbandwidth"), f"{best:g} GB/s, the best pair")
+            yield _pairs(min(rates), len(rows), "nvbandwidth")
             return
+
+
+_PEERS = re.compile(
+    r"P2P=Enabled Bandwidth.*Matrix \(GB/s\)\n\s*D\\D.*\n(?P<rows>(?:\s*\d+(?: +\d+\.\d+)+ *\n?)+)"
+)
+
+
+def read_peer_test(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `p2pBandwidthLatencyTest`: the slowest pair that has peer access."""
+    del asked
+    if found := _PEERS.search(output.stdout):
+        rows = [line.split()[1:] for line in found["rows"].splitlines() if line.strip()]
+        rates = [float(x) for i, row in enumerate(rows) for k, x in enumerate(row) if i != k]
+        if rates and all(len(row) == len(rows) for row in rows):
+            yield _pairs(min(rates), len(rows), "p2pBandwidthLatencyTest")
+
+
+def _pairs(rate: float, gpus: int, program: str) -> Piece:
+    return known(Reduced(rate, gpus, 1, f"{program}, slowest pair"), f"{rate:g} GB/s")
 
 
 _USED = {
@@ -106,5 +124,6 @@ READERS: Readers = {
     **dict.fromkeys(_TESTS, both(read_nccl_tests, read_cuda_programs)),
     **dict.fromkeys(_PERFTEST, read_perftest),
     "nvbandwidth": both(read_nvbandwidth, read_cuda_programs),
+    "p2pBandwidthLatencyTest": both(read_peer_test, read_cuda_programs),
     "torchrun": both(read_nccl_log, read_cuda_programs),
 }

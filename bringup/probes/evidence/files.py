@@ -277,6 +277,7 @@ class Weight:
 
 
 _LISTINGS: tuple[tuple[str, Contents], ...] = (
+    (r"^/dev/nvidia-caps-imex-channels", nodes_in_dev.read_channels),
     (r"^/dev/nvidia", driver.read_device_nodes),
     (r"^/proc/driver/nvidia/gpus", _of(driver.read_bound)),
     (r"lib(?:cuda|nvidia-ml)\.so", _of(driver.read_library)),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...core.reading import Known, Reading
 from ..access import Access
+from ..imex import Imex
 from .asked import HOST, Asked, Output
 from .piece import Piece, known
 
@@ -50,6 +51,13 @@ def read_modes(asked: Asked, output: Output) -> Iterator[Piece]:
         modes[found["path"]] = Mode(found["mode"], found["user"], found["group"])
     if modes:
         yield known(NodeModes(modes), output.line)
+
+
+def read_channels(asked: Asked, output: Output) -> Iterator[Piece]:
+    """Read `ls /dev/nvidia-caps-imex-channels`."""
+    is_there = bool(re.search(r"\bchannel\d+\b", output.stdout))
+    if is_there or (output.has_no_file and asked.place == HOST):
+        yield known(Imex("", channels=is_there), output.line)
 
 
 def closed_to(modes: Mapping[str, Mode], access: Reading[Access]) -> tuple[str, ...]:
