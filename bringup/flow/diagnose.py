@@ -7,9 +7,8 @@ from pathlib import Path
 
 from ..core.errors import UsageError
 from ..edge.catalogue import failures
-from ..readiness.diagnosis import Diagnosis
-from ..readiness.engine_log import Phase, progress
-from ..readiness.failures import Case, diagnose, telling, unexplained
+from ..readiness.diagnosis import Diagnosis, came_up
+from ..readiness.failures import Case, diagnose, unexplained
 from ..readiness.log_lines import lines_of, shown
 
 
@@ -20,15 +19,6 @@ def diagnose_text(source: str, log: str, case: Case | None = None) -> Diagnosis:
     if not any(match.is_certain for match in found) and (up := came_up(lines)):
         return Diagnosis(source, found, stands=f"came up: {shown(up)}", is_well=True)
     return Diagnosis(source, found, unexplained(found, lines))
-
-
-def came_up(lines: list[str]) -> str:
-    """Return the line by which an engine serves, where no line after it sounds like a fault."""
-    now = progress(lines)
-    if now.phase is not Phase.SERVING:
-        return ""
-    at = next(number for number, line in enumerate(lines) if line.strip() == now.line)
-    return "" if telling(lines[at + 1 :]) else now.line
 
 
 def read_text(path: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..core.errors import Exit, ToolError, UsageError
 from ..core.event import Event
+from ..core.host import Deployment
 from ..core.nearest import did_you_mean
 from ..core.reading import Known
 from ..core.remote import Remote
@@ -228,8 +229,12 @@ def _past(watched: Watched, model: str) -> Past:
 
 
 def case_of(target: Target) -> Case:
+    """Return what is known of a target's deployment besides its logs."""
+    return case_for(target.deployment)
+
+
+def case_for(deployment: Deployment) -> Case:
     """Return what is known of a deployment besides its logs."""
-    deployment = target.deployment
     image = deployment.image
     package = "sglang" if "sglang" in deployment.engine else "vllm"
     versions = {package: image.engine_version, "ai-dynamo": image.dynamo_version}

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..core.rules import Finding
-from .failures import Match
+from .engine_log import Phase, progress
+from .failures import Match, telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,12 @@ class Diagnosis:
     is_loading: bool = False  # it comes up, and nothing says that it will not
     findings: tuple[Finding, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)  # what stands for HOST and the like
+
+
+def came_up(lines: list[str]) -> str:
+    """Return the line by which an engine serves, where no line after it sounds like a fault."""
+    now = progress(lines)
+    if now.phase is not Phase.SERVING:
+        return ""
+    at = next(number for number, line in enumerate(lines) if line.strip() == now.line)
+    return "" if telling(lines[at + 1 :]) else now.line

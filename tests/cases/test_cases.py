@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from bringup.core.rules import Finding, Level, Status, judge, verdict
-from bringup.probes.evidence.world import world_of
+from bringup.flow.cases import case_world
 from bringup.rules import CHECKS
 
 from ..shipped import KINDS
@@ -31,7 +31,7 @@ def case(name: str) -> dict[str, Any]:  # Any: a document of several types
 
 @cache
 def findings(name: str) -> dict[str, Finding]:
-    world = world_of(case(name)["facts"], case(name).get("target"), KINDS)
+    world = case_world(case(name)["facts"], case(name).get("target"), KINDS)
     return {finding.id: finding for finding in judge(CHECKS, world)}
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_found_that_nobody_looked_at(name: str) -> None:
     whole = findings(name)
     for left in case(name)["facts"]:
         facts = {line: told for line, told in case(name)["facts"].items() if line != left}
-        world = world_of(facts, case(name).get("target"), KINDS)
+        world = case_world(facts, case(name).get("target"), KINDS)
         for finding in judge(CHECKS, world):
             before = whole[finding.id].status
             if before is Status.UNKNOWN:
@@ -86,6 +86,6 @@ def on_a_terminal(told: object) -> object:
 @pytest.mark.parametrize("name", NAMES)
 def test_carriage_returns_and_colours_change_nothing(name: str) -> None:
     facts = {line: on_a_terminal(told) for line, told in case(name)["facts"].items()}
-    world = world_of(facts, case(name).get("target"), KINDS)
+    world = case_world(facts, case(name).get("target"), KINDS)
     found = {finding.id: finding.status for finding in judge(CHECKS, world)}
     assert found == {id_: finding.status for id_, finding in findings(name).items()}

@@ -18,6 +18,7 @@ from . import (
     files,
     gpus,
     host,
+    logs,
     network,
     packages,
     rdma,
@@ -80,6 +81,7 @@ def _told(commands: Iterable[Asked], output: Output) -> Iterator[Piece]:
 
 
 def _pieces(command: Asked, output: Output) -> Iterator[Piece]:
+    yield from logs.read_log(command, output)
     if command.place.startswith(("container ", "image ")):
         yield from containers.look_inside(command, output)
         if command.program in _INSIDE:

@@ -151,7 +151,12 @@ def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
 
 
 def _file_of(program: str, rest: Sequence[str]) -> str:
-    """``jq FILTER FILE`` reads a file: the last word, where there is a filter before it."""
+    """``jq FILTER FILE`` reads a file: the last word, where there is a filter before it.
+
+    Of Python's modules only ``json.tool`` is a filter; others run.
+    """
+    if program == "python3" and "-m" in rest and "json.tool" not in rest:
+        return ""
     operands = [word for word in rest if not word.startswith("-")]
     return operands[-1] if program in _RESHAPERS and len(operands) > 1 else ""
 

@@ -14,6 +14,7 @@ from ..access import Access
 from ..cdi import CdiSpecs
 from ..containers import Containers
 from ..driver import Driver
+from ..engine_log import EngineLogs
 from ..fabric import FabricManager
 from ..gpu import Gpus
 from ..hca import GpuSlot, Sighting, shown
@@ -231,5 +232,6 @@ _JOINS: Mapping[type, Callable[[Readings], Reading[Any]]] = {
     Containers: _united("containers", lambda container: container.name),
     Listeners: _united("listeners", lambda one: (one.port, one.address)),
     Etcd: _united("members", lambda member: member.endpoint),
+    EngineLogs: _united("logs", lambda log: log.source),
     CdiSpecs: _united("specs", lambda spec: spec.path),
 }
