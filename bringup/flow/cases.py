@@ -62,14 +62,16 @@ def told_by(log: str, case: Case) -> Told:
     """Return what a log tells, by the catalogue of failures."""
     lines = lines_of(log)
     now, up = progress(lines), came_up(lines)
-    found = [match for match in diagnose(failures(), lines, case) if _counts(match, is_up=bool(up))]
-    is_odd = not found and not up and any(map(_FAULT.search, telling(lines)))
+    matches = diagnose(failures(), lines, case)
+    found = [match for match in matches if _counts(match, is_up=bool(up))]
+    has_ended = any(match.failure.weight <= CONSEQUENCE for match in matches)
+    is_odd = not found and (has_ended or any(map(_FAULT.search, telling(lines))))
     return Told(
         tuple(map(_cause, found)),
         shown(up),
         now.phase is Phase.SERVING,
         str(now) if now.line else "",
-        last_words(lines, 2) if is_odd else (),
+        last_words(lines, 2) if is_odd and not up else (),
     )
 
 

@@ -90,6 +90,10 @@ def test_a_log_that_nobody_could_read_tells_nothing(said: str, kind: type) -> No
     assert isinstance(reading, kind)
 
 
+def test_a_search_that_finds_nothing_tells_nothing() -> None:
+    assert EngineLogs not in facts_of({"grep -i error engine.log": Output(1)}).readings
+
+
 def test_logs_of_two_places_stand_side_by_side() -> None:
     lines = ("prefill: docker logs worker", "decode: docker logs worker")
     reading = facts_of({line: Output(0, TEXT) for line in lines})[EngineLogs]

@@ -41,6 +41,7 @@ def test_where_nobody_read_a_log_nothing_is_said() -> None:
         (UP + NO_MEMORY, Status.FAIL, Level.BLOCK),
         (UP + "ValueError: an odd request\n", Status.WARN, Level.NOTE),
         ("Traceback (most recent call last):\nOddError: x\n", Status.WARN, Level.WARN),
+        ("vllm.service: Failed with result 'exit-code'.\n", Status.WARN, Level.WARN),
         (LOADS, Status.UNKNOWN, Level.NOTE),
         ("hello\n", Status.UNKNOWN, Level.NOTE),
     ],

@@ -53,8 +53,8 @@ def read_log(asked: Asked, output: Output) -> Iterator[Piece]:
     if _is_start(asked):
         if not output.is_missing and output.text.strip():
             yield _log(asked, output, None if output.code in _STOPPED else output.code)
-    elif _is_kept(asked):
-        yield _kept(asked, output)
+    elif _is_kept(asked) and not (asked.pattern and not output.text.strip()):
+        yield _kept(asked, output)  # what a grep does not find is not told
 
 
 def _kept(asked: Asked, output: Output) -> Piece:
