@@ -99,3 +99,11 @@ def test_logs_of_two_places_stand_side_by_side() -> None:
     reading = facts_of({line: Output(0, TEXT) for line in lines})[EngineLogs]
     assert isinstance(reading, Known)
     assert [log.source for log in reading.value.logs] == list(lines)
+
+
+def test_a_log_of_another_machine_counts_for_the_whole_deployment() -> None:
+    """What else was asked there tells nothing of the host that is judged."""
+    lines = ("gpu-a: docker logs worker", "gpu-b: docker logs worker")
+    reading = facts_of({line: Output(0, TEXT) for line in (*lines, "nvidia-smi -L")})[EngineLogs]
+    assert isinstance(reading, Known)
+    assert [log.source for log in reading.value.logs] == list(lines)

@@ -7,6 +7,7 @@ that finds nothing) is absent. What no reader knows is left aside.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from ...core.facts import Facts
 from . import (
@@ -63,13 +64,18 @@ def facts_of(outputs: Mapping[str, Output]) -> Facts:
 def pieces_of(outputs: Mapping[str, Output]) -> Iterator[Piece]:
     """Yield every piece that some reader understands, in the order of the commands.
 
-    A line that names another machine than the one that the others are about tells nothing of it.
+    A line that names another machine than the one that the others are about tells nothing of it,
+    unless it shows a log: that of any side of a deployment tells why the whole does not serve.
     """
     commands = {line: asked(node_of(line)[1]) for line in outputs}
     here = node_told_of({line: [c.program for c in each] for line, each in commands.items()})
     for line, output in outputs.items():
-        if node_of(line)[0] == here:
+        node = node_of(line)[0]
+        if node == here:
             yield from _told(commands[line], plain(output))
+        else:
+            there = (replace(command, place=node or command.place) for command in commands[line])
+            yield from (piece for each in there for piece in logs.read_log(each, plain(output)))
 
 
 def _told(commands: Iterable[Asked], output: Output) -> Iterator[Piece]:
