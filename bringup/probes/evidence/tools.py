@@ -36,6 +36,8 @@ def read_lookup(asked: Asked, output: Output) -> Iterator[Piece]:
     names = [word for word in asked.operands if not word.startswith("-")]
     if output.is_late or output.is_refused or not names:
         return
+    if asked.is_excused and not re.fullmatch(r"[\w\s./:'()+-]*", output.stdout):
+        return  # neither a path nor what an ``|| echo`` says in words
     for name in names:
         found = re.search(rf"(?m)^(/\S*/{re.escape(name)})$", output.stdout)
         by_name = len(names) > 1 or asked.is_excused
