@@ -6,6 +6,7 @@ import pytest
 
 from bringup.core.reading import Unknown
 from bringup.probes.evidence import Asked, Output, asked, facts_of
+from bringup.probes.evidence.asked import ended
 from bringup.probes.evidence.loops import files_told, loop_of
 from bringup.probes.evidence.nodes import node_of
 from bringup.probes.kernel import Modules
@@ -111,6 +112,9 @@ def test_an_empty_answer_whose_errors_were_thrown_away_may_hide_one(line: str, h
         ("gpu-01: ibstat", "gpu-01", "ibstat"),
         ("worker: ls /models", "", "worker: ls /models"),
         ("nvidia-smi -L", "", "nvidia-smi -L"),
+        ("ssh gpu01 -- nvidia-smi -L", "gpu01", "nvidia-smi -L"),
+        ("[root@gpu01 ~]# nvidia-smi -L", "gpu01", "nvidia-smi -L"),
+        ("$ nvidia-smi -L", "", "nvidia-smi -L"),
     ],
 )
 def test_a_line_may_name_the_machine_that_it_ran_on(line: str, node: str, rest: str) -> None:
@@ -150,3 +154,42 @@ def test_a_loop_tells_what_its_names_tell(
     loop = loop_of(line)
     assert loop is not None
     assert list(files_told(loop, text)) == told
+
+
+@pytest.mark.parametrize(
+    ("line", "stdout", "code"),
+    [
+        ("test -e /x && echo yes || echo no", "no\n", 1),
+        ("test -e /x && echo yes || echo no", "yes\n", 0),
+        ("which nvcc || echo none", "none\n", 1),
+        ("which nvcc || echo none", "/usr/bin/nvcc\n", 0),
+        ("nvidia-smi; echo rc=$?", "Failed to initialize NVML\nrc=18\n", 18),
+    ],
+)
+def test_words_behind_a_command_tell_how_it_ended(line: str, stdout: str, code: int) -> None:
+    command, output = ended(asked(line)[0], Output(0, stdout))
+    assert (output.code, command.is_excused) == (code, False)
+
+
+@pytest.mark.parametrize(
+    "line", ["test -e /dev/nvidia-uvm; uptime", "command -v nvcc >/dev/null; true"]
+)
+def test_an_exit_code_of_another_command_proves_nothing(line: str) -> None:
+    assert facts_of({line: Output(0, "")}).readings == {}
+
+
+def test_a_quiet_grep_that_found_something_lists_nothing_as_missing() -> None:
+    assert facts_of({"lsmod | grep -q nvidia_peermem": Output(0)}).readings == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("kubectl -n a exec pod/serve-0 -c w -- nvidia-smi -L", "container serve-0"),
+        ("docker compose -f x.yml exec -T serve nvidia-smi -L", "container serve"),
+        ("nsenter -t 4242 -m nvidia-smi -L", "container PID 4242"),
+        ("nsenter -t 1 -m nvidia-smi -L", "host"),
+    ],
+)
+def test_what_is_entered_is_the_place(line: str, place: str) -> None:
+    assert (one(line).place, one(line).program) == (place, "nvidia-smi")

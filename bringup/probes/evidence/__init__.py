@@ -27,7 +27,7 @@ from . import (
     tools,
     units,
 )
-from .asked import HOST, Asked, Output
+from .asked import HOST, Asked, Output, ended
 from .command_line import asked
 from .filters import honest
 from .joining import facts_from
@@ -79,10 +79,10 @@ def pieces_of(outputs: Mapping[str, Output]) -> Iterator[Piece]:
 
 
 def _told(commands: Iterable[Asked], output: Output) -> Iterator[Piece]:
-    for command in commands:
-        pieces = () if command.hides(output) else _pieces(command, output)
-        yield from honest(pieces, is_partial=command.is_partial(output))
-        if command.place == HOST and lists_all(command, output):
+    for command, told in (ended(each, output) for each in commands):
+        pieces = () if command.hides(told) else _pieces(command, told)
+        yield from honest(pieces, is_partial=command.is_partial(told))
+        if command.place == HOST and lists_all(command, told):
             yield known(AllDevices())
 
 

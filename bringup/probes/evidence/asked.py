@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from .output import Output
+from .verdicts import Verdict, settled
+
+__all__ = ["HOST", "Asked", "Output"]
 
 HOST = "host"
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a command gave. `code` 127 means that the program is missing."""
-
-    code: int
-    stdout: str = ""
-    stderr: str = ""
-
-    @property
-    def text(self) -> str:
-        return f"{self.stdout}\n{self.stderr}" if self.stderr else self.stdout
-
-    @property
-    def line(self) -> str:
-        """The first line that is not blank, as evidence."""
-        return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
-
-    @property
-    def is_missing(self) -> bool:
-        """Tell whether the program itself is not there."""
-        return self.code == 127 or bool(re.search(r"command not found$", self.text, re.MULTILINE))
-
-    @property
-    def is_refused(self) -> bool:
-        return bool(re.search(r"(?i)permission denied|operation not permitted", self.text))
-
-    @property
-    def is_late(self) -> bool:
-        """Tell whether it was stopped by a time limit."""
-        return self.code in (124, 137)
-
-    @property
-    def has_no_file(self) -> bool:
-        return "No such file or directory" in self.text
+_BY_CODE = ("command", "which", "type", "hash", "test", "[", "systemctl", "sudo")
+"""Programs whose exit code is their answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +36,9 @@ class Asked:
     keeps: int | None = None  # most lines that head or tail let through; 0: nobody can tell
     is_thinned: bool = False  # some lines were taken out, as by grep -v
     errors: str = "shown"  # where error messages went: "shown", "merged" with the rest, "gone"
-    is_excused: bool = False  # `||` behind it: the exit code may be another command's
+    is_excused: bool = False  # `||` or `;` behind it: the exit code may be another command's
+    is_quiet: bool = False  # only the exit code tells: grep -q, >/dev/null
+    verdict: Verdict | None = None  # what is printed of how it ended
 
     def has(self, *flags: str) -> bool:
         """Tell whether one of the words is there, as it stands or before ``=``."""
@@ -81,6 +56,8 @@ class Asked:
 
     def hides(self, output: Output) -> bool:
         """Tell whether a failure would look the same as this empty answer."""
+        if self.is_quiet and self.program not in _BY_CODE:
+            return output.code == 0
         if self.program == "command":
             return False  # the shell's own look-up fails in one way only
         is_filtered = self.is_cut or self.is_reshaped
@@ -109,3 +86,9 @@ class Asked:
             return not self.pattern or re.search(self.pattern, text) is not None
         except re.error:
             return False
+
+
+def ended(asked: Asked, output: Output) -> tuple[Asked, Output]:
+    """Return a command and its output with the exit code that was its own, where words tell it."""
+    told = settled(asked.verdict, output) if asked.verdict else None
+    return (replace(asked, is_excused=False), told) if told else (asked, output)

@@ -13,7 +13,9 @@ from .entering import entered
 from .filters import lines_kept
 from .loops import loop_of
 from .prefixes import without_prefixes
+from .verdicts import verdict_of
 
+_PIPES = ("|", "|&")
 _SEPARATORS = ("|", "|&", "||", "&&", ";", "&")
 _READERS = ("cat", "head", "tail", "zcat", "less", "more", "strings")
 _RESHAPERS = (
@@ -29,7 +31,7 @@ _RESHAPERS = (
     "paste",
     "python3",
 )
-_SHELLS = ("sh", "bash", "dash", "zsh")
+_SHELLS = ("sh", "bash", "dash", "zsh", "su")
 _RUNS = re.compile(r"-[a-z]*c")  # bash -c, bash -lc
 
 
@@ -65,21 +67,43 @@ def _tokens(line: str) -> list[str]:
 def _simple(tokens: Sequence[str], place: str) -> Iterator[Asked]:
     """Cut at separators; a command behind a pipe becomes a filter of the one before it."""
     current: Asked | None = None
-    for joint, raw in _pieces(tokens):
+    pieces = [piece for piece in _pieces(tokens) if _without_redirects(piece[1])]
+    for place_in_line, (joint, raw) in enumerate(pieces):
         words = _without_redirects(raw)
-        if not words:
-            continue
-        if joint in ("|", "|&") and current is not None:
+        if joint in _PIPES and current is not None:
             merged = joint == "|&" and current.errors == "shown"
             current = _filtered(replace(current, errors="merged") if merged else current, words)
             continue
         if current is not None:
-            yield replace(current, is_excused=joint == "||")
-        inner = tuple(replace(each, errors=_errors(raw)) for each in _command(words, place))
+            yield _followed(current, pieces[place_in_line:])
+        inner = tuple(_under(raw, each) for each in _command(words, place))
         yield from inner[:-1]
         current = inner[-1] if inner else None
     if current is not None:
         yield current
+
+
+def _followed(command: Asked, rest: Sequence[tuple[str, list[str]]]) -> Asked:
+    """Note what comes behind a command: the exit code may be that one's."""
+    if command.verdict is not None:
+        return command
+    is_excused = command.is_excused or any(joint in ("||", ";") for joint, _ in rest)
+    return replace(command, is_excused=is_excused, verdict=verdict_of(rest))
+
+
+def _under(words: Sequence[str], command: Asked) -> Asked:
+    """Note where the words before a command, or around it, send its output."""
+    errors, is_quiet = _errors(words), command.is_quiet or _is_silent(words)
+    return replace(command, errors=command.errors if errors == "shown" else errors,
+                   is_quiet=is_quiet)  # fmt: skip
+
+
+def _is_silent(words: Sequence[str]) -> bool:
+    """Tell whether the output itself goes to /dev/null."""
+    for before, sign, target in zip(("", *words), words, words[1:], strict=False):
+        if target == "/dev/null" and sign in (">", ">>", "&>", "&>>") and before != "2":
+            return True
+    return False
 
 
 def _pieces(tokens: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -137,7 +161,8 @@ def _command(words: Sequence[str], place: str) -> Iterator[Asked]:
         yield Asked("cat", (source,), place, is_reshaped=not is_plain)
         return
     if program in _SHELLS and any(map(_RUNS.fullmatch, rest[:-1])):
-        yield from _line(rest[-1], place)
+        flag = next(i for i, word in enumerate(rest) if _RUNS.fullmatch(word))
+        yield from _line(rest[flag + 1], place)
     elif inside := entered(program, rest):
         yield Asked(program, rest, place)
         yield from _command(inside[1], inside[0]) if inside[0] else ()
@@ -231,4 +256,5 @@ def _narrowed(base: Asked, pattern: str, flags: str) -> Asked:
         is_cut=True,
         is_counted=base.is_counted or "c" in flags,
         is_reshaped=base.is_reshaped or "o" in flags,
+        is_quiet=base.is_quiet or "q" in flags,
     )

@@ -22,6 +22,8 @@ def entered(program: str, rest: Sequence[str]) -> tuple[str, list[str]] | None:
     """
     if program in ("kubectl", "oc"):
         return _pod(list(rest))
+    if program == "nsenter":
+        return _process(list(rest))
     words = list(rest)
     if program in _ENGINES and words[:1] in (["compose"], ["container"]):
         words = words[1:]
@@ -42,6 +44,21 @@ def _container(verb: str, words: list[str]) -> tuple[str, list[str]]:
         return "", []
     place = f"{'container' if verb == 'exec' else 'image'} {words[0]}"
     return place, [*([entry] if entry else []), *words[1:]]
+
+
+def _process(words: list[str]) -> tuple[str, list[str]] | None:
+    """Read ``nsenter -t 4242 -m COMMAND``: the files are those of the process's container."""
+    number, flags = "", ""
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        if word in ("-t", "--target") and words:
+            number = words.pop(0)
+        elif word.startswith("--target="):
+            number = word.partition("=")[2]
+        flags += {"--mount": "m", "--all": "a"}.get(word, "" if word.startswith("--") else word)
+    if not (number and words):
+        return None
+    return (f"container PID {number}" if set("ma") & set(flags) else "", words)
 
 
 def _pod(words: list[str]) -> tuple[str, list[str]] | None:

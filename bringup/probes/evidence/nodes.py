@@ -16,11 +16,19 @@ _SSH_VALUE = re.compile(r"-[BbcDEeFIiJLlmOopQRSWw]$")
 """Options of ssh that take the next word as their value."""
 
 
+_PROMPT = re.compile(
+    r"\s*(?:\[?(?:[\w.-]+@)(?P<host>[\w.-]+)[^\]#$|;]*\]?)?[#$]\s+(?P<command>\S.*)$", re.DOTALL
+)
+"""``$ …``, ``user@gpu01:~$ …``, ``[root@gpu01 ~]# …``."""
+
+
 def node_of(line: str) -> tuple[str, str]:
     """Return the machine that a line names, or "", and the command without it."""
     named = re.match(r"([A-Za-z][\w.-]{0,60}):\s+(\S.*)$", line.strip(), re.DOTALL)
     if named and named[1] not in (*SIDES, HOST):
         return named[1], named[2]
+    if prompt := _PROMPT.match(line):
+        return prompt["host"] or "", prompt["command"]
     if not re.search(r"\bssh\s", line):
         return "", line
     try:
@@ -34,9 +42,9 @@ def _over_ssh(words: list[str]) -> tuple[str, str] | None:
     rest = list(words)
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if _SSH_VALUE.match(rest[0]) else rest[1:]
-    if len(rest) < 2:
+    host, *command = [word for word in rest if word != "--"] if "--" in rest[:2] else rest or [""]
+    if not command:
         return None
-    host, *command = rest
     whole = command[0] if len(command) == 1 else " ".join(map(_kept_together, command))
     return host.rpartition("@")[2], whole
 

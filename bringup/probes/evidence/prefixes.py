@@ -50,6 +50,8 @@ def _stands_alone(words: Sequence[str]) -> bool:
         return "-l" in rest or rest[-1:] == ["true"] or not any(map(_is_command, rest))
     if program == "command":
         return rest[:1] in (["-v"], ["-V"])
+    if program == "nsenter":  # into a container's process, not back to the host's first one
+        return re.search(r"(?:-t|--target)[ =]?1\b(?!\d)", " ".join(rest)) is None
     if program == "numactl":
         return "-H" in rest or "--hardware" in rest or "-s" in rest
     return program == "env" and not any(map(_is_command, rest))

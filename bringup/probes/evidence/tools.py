@@ -40,6 +40,8 @@ def read_lookup(asked: Asked, output: Output) -> Iterator[Piece]:
         return  # neither a path nor what an ``|| echo`` says in words
     for name in names:
         found = re.search(rf"(?m)^(/\S*/{re.escape(name)})$", output.stdout)
+        if asked.is_excused and asked.is_quiet:
+            return
         by_name = len(names) > 1 or asked.is_excused
         is_there = bool(found) if by_name else output.code == 0
         yield from _program(name, found[1] if found else "", is_there=is_there)
