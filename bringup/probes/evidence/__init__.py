@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ...core.facts import Facts
+from ..hca import Sighting
 from . import (
     containers,
     dcgm,
@@ -30,6 +31,7 @@ from . import (
 from .asked import HOST, Asked, Output, ended
 from .command_line import asked
 from .filters import honest
+from .gpus import Levels
 from .joining import facts_from
 from .nodes import SIDES, node_of, node_told_of
 from .piece import Piece, Readers, known
@@ -81,8 +83,10 @@ def pieces_of(outputs: Mapping[str, Output]) -> Iterator[Piece]:
 def _told(commands: Iterable[Asked], output: Output) -> Iterator[Piece]:
     for command, told in (ended(each, output) for each in commands):
         pieces = () if command.hides(told) else _pieces(command, told)
-        yield from honest(pieces, is_partial=command.is_partial(told))
-        if command.place == HOST and lists_all(command, told):
+        kept = tuple(honest(pieces, is_partial=command.is_partial(told)))
+        yield from kept
+        has_devices = any(piece.fact in (Sighting, Levels) for piece in kept)
+        if has_devices and command.place == HOST and lists_all(command, told):
             yield known(AllDevices())
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from .asked import Asked, Output
+from .loops import loop_of
 
 
 class AllDevices:
@@ -32,7 +33,8 @@ def lists_all(asked: Asked, output: Output) -> bool:
     line = _LINES.get(asked.program)
     if line is None or asked.is_partial(output) or not asked.matches(line):
         return False
-    return _asks_for_all(asked)
+    loop = loop_of(asked.words[0]) if asked.program == "for" else None
+    return _asks_for_all(asked) and not (loop and loop.is_filtered)
 
 
 def _asks_for_all(asked: Asked) -> bool:
