@@ -13,12 +13,13 @@ import functools
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from bringup.core.errors import Unreachable
+from bringup.core.errors import ToolError, Unreachable
 from bringup.edge.discovery import read_etcd, read_folder
 from bringup.edge.http import Answer, ask
 from bringup.readiness.cards import Announced
@@ -188,6 +189,17 @@ class Loopback:
     def announced(self) -> Announced:
         """Return what workers have in discovery: cards and instances."""
         return read_etcd(self.etcd.client) if self.etcd else read_folder(self.file_store)
+
+    def forget(self) -> None:
+        """Take out of etcd what workers that were killed left there: it stays as long as a lease.
+
+        A test that counts what is announced would else count workers of the test before it.
+        """
+        if self.etcd is None:
+            return
+        for lease in {one.lease for one in self.etcd.client.range("v1/") if one.lease}:
+            with suppress(ToolError):  # it has ended meanwhile
+                self.etcd.client.revoke(lease)
 
     def _worker(
         self,

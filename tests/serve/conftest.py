@@ -23,6 +23,7 @@ MakePractice = Callable[..., Practice]
 @pytest.fixture
 def deployment(shared_loopback: Loopback, tmp_path: Path) -> Iterator[MakePractice]:
     """Make a practice deployment on the module's etcd; the test's end stops it."""
+    shared_loopback.forget()
     with ExitStack() as stack:
 
         def make(dynamo: Loopback | None = None, **more: object) -> Practice:
