@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bringup.core.reading import Unknown
+from bringup.core.reading import Known, Unknown
+from bringup.probes.driver import Driver
 from bringup.probes.evidence import Asked, Output, asked, facts_of
 from bringup.probes.evidence.asked import ended
 from bringup.probes.evidence.loops import files_told, loop_of
 from bringup.probes.evidence.nodes import node_of
+from bringup.probes.identity import Identity
+from bringup.probes.infiniband import InfiniBand
 from bringup.probes.kernel import Modules
 
 
@@ -193,3 +196,26 @@ def test_a_quiet_grep_that_found_something_lists_nothing_as_missing() -> None:
 )
 def test_what_is_entered_is_the_place(line: str, place: str) -> None:
     assert (one(line).place, one(line).program) == (place, "nvidia-smi")
+
+
+@pytest.mark.parametrize("printed", ["660 root:video", "crw-rw---- root video"])
+def test_a_mode_in_stats_own_form_closes_a_file(printed: str) -> None:
+    facts = facts_of({
+        "stat -c '%a %U:%G %n' /dev/nvidia0": Output(0, f"{printed} /dev/nvidia0\n"),
+        "ls /dev/nvidia0": Output(0, "/dev/nvidia0\n"),
+        "id": Output(0, "uid=1004(ada) gid=1004(ada) groups=1004(ada)\n"),
+    })  # fmt: skip
+    driver = facts[Driver]
+    assert isinstance(driver, Known)
+    assert driver.value.closed == ("/dev/nvidia0 (crw-rw---- root video)",)
+
+
+def test_a_matrix_without_its_legend_names_no_device() -> None:
+    text = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV18\tPIX\nGPU1\tNV18\t X \tSYS\n"
+    assert not isinstance(facts_of({"nvidia-smi topo -m": Output(0, text)})[InfiniBand], Known)
+
+
+def test_the_kernel_is_the_first_line_of_several_commands() -> None:
+    identity = facts_of({"uname -r; uptime": Output(0, "6.8.0-45-generic\nup 3 min\n")})[Identity]
+    assert isinstance(identity, Known)
+    assert identity.value.kernel == "6.8.0-45-generic"

@@ -207,6 +207,11 @@ def look_inside(asked: Asked, output: Output) -> Iterator[Piece]:
     elif asked.program == "ls" and asked.path == "/dev/nvidia*" and output.has_no_file:
         if not output.stdout.strip():
             yield known(Inside(gpus=Known(0, output.line)), output.line)
+    elif asked.program == "ls" and asked.path.rstrip("/") == "/sys/class/infiniband":
+        # a container may show the host's names there and hold no device file; none is surely none
+        is_empty = output.code == 0 and not output.text.strip() and not asked.is_cut
+        if is_empty or output.has_no_file:
+            yield known(Inside(rdma=Known((), output.line)), output.line or asked.path)
     elif asked.program in ("ibv_devinfo", "ibv_devices", "ibstat"):
         yield known(Inside(rdma=devices_listed(row)), output.line)
     elif asked.program == "ucx_info":

@@ -66,7 +66,9 @@ def _topology(asked: Asked, output: Output) -> Iterator[Piece]:
         )  # fmt: skip
         yield Piece(smi.Listing, Known(_counted(len(matrix.gpus), topo.shown(matrix))))
     spaced = dict(zip(matrix.nics, matrix.near, strict=True))  # a copy that lost its tabs
-    if levels := infiniband.topology(output.text) or spaced:
+    named = infiniband.topology(output.text) or spaced
+    # without the legend below the matrix, NIC0 is a heading and no device
+    if levels := {k: v for k, v in named.items() if not re.fullmatch(r"NIC\d+", k)}:
         yield known(Levels(levels), "nvidia-smi topo -m")
 
 

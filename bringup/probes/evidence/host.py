@@ -34,10 +34,11 @@ def read_uname(asked: Asked, output: Output) -> Iterator[Piece]:
     word = output.stdout.strip()
     if output.code != 0 or not word:
         return
-    if asked.has("-m", "-p", "-i"):
+    if asked.has("-m", "-p", "-i") and "\n" not in word:
         yield known(Identity("", machine=word), word)
-    elif asked.has("-r"):
-        yield known(Identity("", kernel=word), word)
+    elif asked.has("-r") and re.fullmatch(r"\d+\.\d+\S*", word.partition("\n")[0]):
+        kernel = word.partition("\n")[0]
+        yield known(Identity("", kernel=kernel), kernel)
     elif asked.has("-a") and len(parts := word.split()) > 3:
         machine = re.search(r"\b(x86_64|aarch64)\b", word)
         yield known(

@@ -38,6 +38,19 @@ _STAT = re.compile(
 )
 
 
+_FORMAT = re.compile(r"(?m)^([0-7]{3}|c[rwx-]{9}) (\S+?)[: ](\S+) (/dev/[\w/-]+)$")
+"""``stat -c '%a %U:%G %n'``, the usual form."""
+
+
+def _letters(mode: str) -> str:
+    """Return ``crw-rw----`` for 660."""
+    if mode.startswith("c"):
+        return mode
+    bits = "".join(f"{int(digit):03b}" for digit in mode)
+    letters = zip("rwxrwxrwx", bits, strict=True)
+    return "c" + "".join(letter if bit == "1" else "-" for letter, bit in letters)
+
+
 def read_modes(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `ls -l` of device files, or `stat` of them."""
     if asked.place != HOST:
@@ -49,6 +62,8 @@ def read_modes(asked: Asked, output: Output) -> Iterator[Piece]:
     }
     for found in _STAT.finditer(output.stdout):
         modes[found["path"]] = Mode(found["mode"], found["user"], found["group"])
+    for letters, owner, group, name in _FORMAT.findall(output.stdout):
+        modes[name] = Mode(_letters(letters), owner, group)
     if modes:
         yield known(NodeModes(modes), output.line)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...core.reading import Known
 from ..compilers import TOOLS, Compilers
@@ -173,7 +174,8 @@ def read_env_command(asked: Asked, output: Output) -> Iterator[Piece]:
     if asked.place == "frontend":
         yield from read_side(asked, output)
     elif names and asked.program == "printenv":
-        yield from _variables(names, output)
+        is_unset = asked.is_excused and not output.stdout
+        yield from _variables(names, replace(output, code=1) if is_unset else output)
     elif output.code in (0, 1):
         yield Piece(Environment, read_env(output.stdout, asked.pattern))
 
