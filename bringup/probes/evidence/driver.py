@@ -270,7 +270,8 @@ def read_device_nodes(asked: Asked, output: Output) -> Iterator[Piece]:
         yield known(Driver(uvm_node=uvm, gpu_nodes=0 if "nvidia*" in gone else None), output.line)
     elif names and output.code == 0:
         nodes = sum(1 for name in names if re.fullmatch(r"nvidia\d+", name))
-        uvm = True if "nvidia-uvm" in names else False if all_asked and not asked.pattern else None
+        all_asked = all_asked and not (asked.is_cut or asked.is_partial(output))
+        uvm = True if "nvidia-uvm" in names else False if all_asked else None
         yield known(Driver(uvm_node=uvm, gpu_nodes=nodes if all_asked else None),
                     f"/dev: {' '.join(sorted(names))}")  # fmt: skip
 

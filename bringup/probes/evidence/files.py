@@ -225,7 +225,11 @@ def _existence(asked: Asked, path: str, *, exists: bool | None, output: Output) 
         yield known(Driver(uvm_node=exists), line)
     elif path == "/dev/infiniband" and not exists and asked.place == HOST:
         yield known(RdmaNodes(()), line)
-    elif path == "/dev/infiniband" and asked.place == HOST:
+    elif (
+        path == "/dev/infiniband"
+        and asked.place == HOST
+        and not nodes_in_dev.leaves_out(asked, output)
+    ):
         names = tuple(re.findall(r"\b(uverbs\d+|rdma_cm|umad\d+|issm\d+)\b", output.stdout))
         yield known(RdmaNodes(names), " ".join(names))
     elif path in ("/proc/driver/nvidia", "/proc/driver/nvidia/version") and not exists:

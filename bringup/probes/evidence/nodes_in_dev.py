@@ -68,6 +68,11 @@ def read_modes(asked: Asked, output: Output) -> Iterator[Piece]:
         yield known(NodeModes(modes), output.line)
 
 
+def leaves_out(asked: Asked, output: Output) -> bool:
+    """Tell whether a filter took device files of RDMA away that matter."""
+    return asked.is_partial(output) or not all(map(asked.matches, ("uverbs0", "rdma_cm", "umad0")))
+
+
 def read_channels(asked: Asked, output: Output) -> Iterator[Piece]:
     """Read `ls /dev/nvidia-caps-imex-channels`."""
     is_there = bool(re.search(r"\bchannel\d+\b", output.stdout))
