@@ -166,17 +166,6 @@ def read_ls(asked: Asked, output: Output) -> Iterator[Piece]:
         yield from _model_folder(asked, path, output)
 
 
-def _verbs_nodes(path: str, output: Output) -> Iterator[Piece]:
-    """Read `ls /dev/infiniband/uverbs*`: that there is none says enough, that some are does not."""
-    is_all = path in ("/dev/infiniband/*", "/dev/infiniband/uverbs*")
-    if is_all and output.has_no_file and not output.stdout.strip():
-        yield absent(RdmaNodes, output.line)
-    elif path.endswith("/*") and output.code == 0:
-        names = tuple(re.findall(r"/dev/infiniband/(\w+\d|rdma_cm)\b", output.stdout))
-        if names:
-            yield known(RdmaNodes(names), " ".join(names))
-
-
 _DEAD = "Stale file handle|Transport endpoint is not connected|Input/output error"
 """How a mount fails behind which nobody answers any more."""
 
@@ -287,7 +276,7 @@ _LISTINGS: tuple[tuple[str, Contents], ...] = (
     (r"^/dev/nvidia", driver.read_device_nodes),
     (r"^/proc/driver/nvidia/gpus", _of(driver.read_bound)),
     (r"lib(?:cuda|nvidia-ml)\.so", _of(driver.read_library)),
-    (r"^/dev/infiniband/", lambda asked, out: _verbs_nodes(asked.path.rstrip("/"), out)),
+    (r"^/dev/infiniband/", lambda asked, out: nodes_in_dev.read_verbs(asked.path.rstrip("/"), out)),
     (r"^/dev/char$", containers.read_device_links),
     (r"^/sys/class/infiniband", rdma.read_class),
     (r"^(?:/usr/local/cuda|/opt/nvidia/cuda|/opt/cuda)", tools.read_toolkit_folder),

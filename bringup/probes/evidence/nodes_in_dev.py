@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ...core.reading import Known, Reading
 from ..access import Access
 from ..imex import Imex
+from ..rdma import RdmaNodes
 from .asked import HOST, Asked, Output
-from .piece import Piece, known
+from .piece import Piece, absent, known
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,17 @@ def read_modes(asked: Asked, output: Output) -> Iterator[Piece]:
 def leaves_out(asked: Asked, output: Output) -> bool:
     """Tell whether a filter took device files of RDMA away that matter."""
     return asked.is_partial(output) or not all(map(asked.matches, ("uverbs0", "rdma_cm", "umad0")))
+
+
+def read_verbs(path: str, output: Output) -> Iterator[Piece]:
+    """Read `ls /dev/infiniband/uverbs*`: that there is none says enough, that some are does not."""
+    is_all = path in ("/dev/infiniband/*", "/dev/infiniband/uverbs*")
+    if is_all and output.has_no_file and not output.stdout.strip():
+        yield absent(RdmaNodes, output.line)
+    elif path.endswith("/*") and output.code == 0:
+        names = tuple(re.findall(r"/dev/infiniband/(\w+\d|rdma_cm)\b", output.stdout))
+        if names:
+            yield known(RdmaNodes(names), " ".join(names))
 
 
 def read_channels(asked: Asked, output: Output) -> Iterator[Piece]:
