@@ -32,10 +32,12 @@ runs() {
 }
 property() { systemctl show --property="$1" --value "$unit"; }
 while :; do
+  # asked before the state: a start that ends in between is seen at the next look
+  jobs=$(systemctl list-jobs --no-legend "$unit" 2>/dev/null)
   case $(property ActiveState) in
   active) runs && exit 0 ;;
   activating) [ "$(property SubState)" != auto-restart ] || break ;;
-  inactive | failed) [ -n "$(systemctl list-jobs --no-legend "$unit" 2>/dev/null)" ] || break ;;
+  inactive | failed) [ -n "$jobs" ] || break ;;
   esac
   sleep 0.2
 done
