@@ -17,8 +17,8 @@ def choice_of(said: Fixing, plan: str = "") -> Choice | None:
     level = said.fix_level
     if level not in LEVELS:
         raise UsageError(
-            f"cannot fix at level {level!r}{did_you_mean(level, LEVELS)}",
-            remedy=f"levels are {', '.join(LEVELS)}",
+            f"cannot fix at level {level!r}: there is no such level",
+            remedy=f"give one of {', '.join(LEVELS)}; each takes in those before it",
         )
     if not said.fix and not ids:
         return None
